@@ -1,0 +1,1 @@
+"""Settings, where they live and what they may say (HIP-0301 §4)."""

@@ -1,0 +1,43 @@
+"""Which folders the tools may touch."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from hanzo_mcp.errors import ConfigError
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The roots (absolute) and a sentence that says where they came from."""
+
+    roots: tuple[str, ...]
+    because: str
+
+    def sentence(self) -> str:
+        """For instructions and stderr."""
+        return f"Workspace: {', '.join(self.roots)} ({self.because})."
+
+
+def choose(asked: Sequence[str], cwd: str, environ: Mapping[str, str]) -> Choice:
+    """``--workspace`` folders, else the client's current directory, unless that is ``/`` or HOME.
+
+    Desktop clients start servers in ``/`` or HOME; opening either would hand over every key and document in it, so
+    ``~/hanzo`` stands in. Raises ``ConfigError`` for an asked folder that is none.
+    """
+    home = environ.get("HOME") or os.path.expanduser("~")
+    if asked:
+        return Choice(tuple(_existing(path) for path in asked), "from --workspace")
+    if os.path.realpath(cwd) in (os.path.realpath(home), os.path.sep):
+        because = f"the client started the server in {cwd}, which is too wide to open; use --workspace DIR"
+        return Choice((os.path.join(home, "hanzo"),), because)
+    return Choice((cwd,), "the current directory")
+
+
+def _existing(path: str) -> str:
+    full = os.path.abspath(os.path.expanduser(path))
+    if not os.path.isdir(full):
+        raise ConfigError(f"--workspace {path}: no such directory. Name an existing folder.")
+    return full

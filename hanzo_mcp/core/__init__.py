@@ -1,0 +1,1 @@
+"""Pure code: no files, processes, sockets, clocks or environment."""

@@ -1,0 +1,74 @@
+"""Where the door is. Asked of the real environment and the user's own settings only, never of a project."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+
+from hanzo_mcp.errors import ConfigError
+
+DEFAULT_BASE = "https://api.hanzo.ai"
+PATH = "/v1/mcp"
+OFF = "off"
+_KEYS = ("HANZO_MCP_DOOR", "HANZO_API_BASE")
+
+
+def door_address(environ: Mapping[str, str]) -> str | None:
+    """``HANZO_MCP_DOOR``, else ``<HANZO_API_BASE or https://api.hanzo.ai>/v1/mcp``; ``None`` when off.
+
+    Raises ``ConfigError`` when the value is no address a bearer may travel to.
+    """
+    named = environ.get("HANZO_MCP_DOOR", "").strip()
+    if named.lower() == OFF:
+        return None
+    if named:
+        return _checked(named, "HANZO_MCP_DOOR")
+    base = environ.get("HANZO_API_BASE", "").strip().rstrip("/") or DEFAULT_BASE
+    return _checked(base + PATH, "HANZO_API_BASE")
+
+
+def _checked(url: str, key: str) -> str:
+    from urllib.parse import urlsplit
+
+    wrong = f"{key}: {url[:100]!r} is not usable: "
+    if not url.isascii() or not url.isprintable() or " " in url:
+        raise ConfigError(wrong + "it contains characters no URL has.")
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ConfigError(wrong + f'expected https://host/path, or "{OFF}".')
+    if parts.username or parts.password:
+        raise ConfigError(f"{key}: credentials do not belong into the address. Use HANZO_API_KEY.")
+    if parts.scheme == "http" and parts.hostname not in ("localhost", "127.0.0.1", "::1"):
+        raise ConfigError(wrong + "plain http is for loopback only, since the bearer would travel in clear.")
+    return url
+
+
+def without_project_values(
+    environ: Mapping[str, str], roots: tuple[str, ...], warn: Callable[[str], None]
+) -> Mapping[str, str]:
+    """``environ`` less door settings that a workspace's ``.env`` put there through the client.
+
+    Some clients load ``.env`` of the opened folder into a server's environment; a repository must not choose
+    where the bearer goes (CVE-2026-21852).
+    """
+    if not any(environ.get(key) for key in _KEYS):
+        return environ
+    kept = dict(environ)
+    for root in roots:
+        for key, value in _dotenv(os.path.join(root, ".env")).items():
+            if key in _KEYS and kept.get(key) == value:
+                warn(
+                    f"{key} is ignored: its value comes from {os.path.join(root, '.env')}, and a project cannot choose the door."
+                )
+                del kept[key]
+    return kept
+
+
+def _dotenv(path: str) -> dict[str, str]:
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            lines = file.read(64 * 1024).splitlines()
+    except OSError:
+        return {}
+    pairs = (line.strip().removeprefix("export ").partition("=") for line in lines)
+    return {key.strip(): value.strip().strip("'\"") for key, mark, value in pairs if mark}

@@ -1,0 +1,1 @@
+"""The path of a call and what stands along it."""
