@@ -1,0 +1,1 @@
+"""Who the cloud believes we are."""

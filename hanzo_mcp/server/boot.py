@@ -1,0 +1,154 @@
+"""The first milliseconds: a plain blocking loop that answers handshake and lists with next to nothing imported.
+
+The first message that needs more, or a short idle, starts the asyncio engine, which takes over the descriptors and
+the unread bytes and goes on with the same functions.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from hanzo_mcp.config.paths import cache_dir
+from hanzo_mcp.config.workspace import Choice
+from hanzo_mcp.core.messages import Broken, Message, Request, encode, error_line, parse, result_line
+from hanzo_mcp.door import cache
+from hanzo_mcp.door.address import door_address, without_project_values
+from hanzo_mcp.errors import ConfigError, ProtocolError
+from hanzo_mcp.server.catalog import Catalog
+from hanzo_mcp.server.framing import Lines, TooLong
+from hanzo_mcp.server.handshake import Handshake, NeedsEngine
+from hanzo_mcp.server.session import Session
+from hanzo_mcp.server.stdio import claim, say
+
+IDLE = 0.15
+"""Seconds without a message, once one was answered, after which the engine is started behind the client's back."""
+MOST = 64
+"""Messages answered here at most: a flood belongs to the engine, which can read and write at once."""
+_CHUNK = 64 * 1024
+
+
+@dataclass(slots=True)
+class Start:
+    """Everything the engine takes over."""
+
+    fd_in: int
+    fd_out: int
+    session: Session
+    catalog: Catalog
+    handshake: Handshake
+    lines: Lines
+    backlog: list[str]
+    ended: bool
+    choice: Choice
+    environ: Mapping[str, str]
+    door: str | None
+
+
+def prepare(choice: Choice, environ: Mapping[str, str], fds: tuple[int, int]) -> Start:
+    """The state of a connection that has not said anything yet."""
+    environ = without_project_values(environ, choice.roots, say)
+    door = _door(environ)
+    directory = cache_dir(environ)
+    catalog = Catalog((lambda: cache.load(directory, door)) if door else None)
+    session = Session()
+    handshake = Handshake(session, catalog, instructions(choice, door))
+    return Start(*fds, session, catalog, handshake, Lines(), [], False, choice, environ, door)
+
+
+def _door(environ: Mapping[str, str]) -> str | None:
+    try:
+        return door_address(environ)
+    except ConfigError as exc:
+        say(f"{exc} Serving the local tools only.")
+        return None
+
+
+def instructions(choice: Choice, door: str | None) -> str:
+    """What a model should know beside the tools' own descriptions."""
+    cloud = (
+        "Tools other than the local ones belong to the Hanzo cloud and are forwarded; "
+        "they take {op, input}, and describe {op} gives an operation's schema."
+        if door
+        else "The Hanzo cloud is switched off."
+    )
+    return f"Tools for this machine's files, commands and repositories. {choice.sentence()} {cloud}"
+
+
+def serve(choice: Choice, environ: Mapping[str, str], engine: Callable[[Start], int]) -> int:
+    """Serve until the client is gone; the process's exit status."""
+    start = prepare(choice, environ, claim())
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    if _first_messages(start):
+        return 0
+    return engine(start)
+
+
+def _first_messages(start: Start) -> bool:
+    """Answer while answers are cheap; True when the client has left and nothing is owed."""
+    answered = 0
+    while answered < MOST:
+        if answered and sys.platform != "win32" and not select.select([start.fd_in], [], [], IDLE)[0]:
+            return False
+        data = os.read(start.fd_in, _CHUNK)
+        start.backlog = start.lines.feed(data) if data else start.lines.close()
+        start.ended = not data
+        while start.backlog:
+            if not _answered(start, start.backlog[0]):
+                return False
+            answered += 1
+            del start.backlog[0]
+        if start.ended:
+            return True
+    return False
+
+
+def _answered(start: Start, line: str) -> bool:
+    """Answer one line here and now; False leaves it to the engine."""
+    if isinstance(line, TooLong):
+        return False
+    message = parse(line)
+    if isinstance(message, Broken):
+        reply = refusal(message)
+    elif isinstance(message, Request):
+        try:
+            reply = answer(start.handshake, message)
+        except NeedsEngine:
+            return False
+    else:
+        return _is_quiet(message)
+    if reply is not None:
+        _write(start.fd_out, reply)
+    return True
+
+
+def answer(handshake: Handshake, request: Request) -> bytes:
+    """The reply line of a request that needs no tool. Raises ``NeedsEngine``."""
+    try:
+        return result_line(request.id, encode(handshake.answer(request)))
+    except ProtocolError as exc:
+        return error_line(request.id, encode(exc.to_wire()))
+
+
+def refusal(broken: Broken) -> bytes | None:
+    """One stderr line, and a reply when there is somebody to address it to."""
+    say(f"ignored a message: {broken.error}" if not broken.answer else f"refused a message: {broken.error}")
+    return error_line(broken.id, encode(broken.error.to_wire())) if broken.answer else None
+
+
+def _is_quiet(message: Message | list[Message]) -> bool:
+    """Notifications that mean nothing before a call was made; anything else is the engine's."""
+    return not isinstance(message, list)
+
+
+def _write(fd: int, data: bytes) -> None:
+    view = memoryview(data)
+    try:
+        while view:
+            view = view[os.write(fd, view) :]
+    except BrokenPipeError:
+        os._exit(0)
