@@ -71,12 +71,11 @@ def _parsed(value: Any, path: str) -> Settings:
     if settings is None:
         raise ConfigError(f"{path}: expected an object.")
     permissions = _object(settings, "permissions", path)
-    hooks = settings.get("hooks") or []
     fetch = _object(settings, "fetch", path)
     door = _object(settings, "door", path)
     return Settings(
         tuple(_rule(pattern, mode, path) for pattern, mode in permissions.items()),
-        tuple(_hook(hook, path) for hook in as_list(hooks) or []),
+        tuple(_hook(hook, path) for hook in as_list(settings.get("hooks")) or []),
         tuple(str(host) for host in as_list(fetch.get("allow_hosts")) or []),
         float(door.get("call_seconds") or 600.0),
     )

@@ -62,6 +62,11 @@ class Redactor:
         spellings = sorted({form for known in self._secrets for form in _spellings(known)}, key=len, reverse=True)
         self._pattern = re.compile("|".join(map(re.escape, spellings)))
 
+    @property
+    def knows_any(self) -> bool:
+        """Is there anything to look for?"""
+        return self._pattern is not None
+
     def redact(self, text: str) -> str:
         """``text`` with every known secret masked."""
         return self._pattern.sub(MASK, text) if self._pattern else text

@@ -50,7 +50,7 @@ class HookRunner:
         self._hooks, self._launcher, self._cwd = tuple(hooks), launcher, cwd
         self._session_id, self._log = session_id, log
 
-    async def run_pre(self, tool_name: str, input: dict[str, Any]) -> HookResult:  # noqa: A002 - the HIP's name
+    async def run_pre(self, tool_name: str, input: dict[str, Any]) -> HookResult:
         """The first hook that does not allow ends the matter."""
         for hook in self._matching(PRE, tool_name):
             reason = await self._refusal(hook, tool_name, input)
@@ -58,7 +58,7 @@ class HookRunner:
                 return HookResult(False, reason)
         return HookResult(True)
 
-    async def run_post(self, tool_name: str, input: dict[str, Any], output: Any) -> None:  # noqa: A002
+    async def run_post(self, tool_name: str, input: dict[str, Any], output: Any) -> None:
         """Failures are logged, never block."""
         for hook in self._matching(POST, tool_name):
             try:

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from pydantic_core import ErrorDetails
 
 from hanzo_mcp.core.names import nearest
+from hanzo_mcp.core.shapes import as_object
 from hanzo_mcp.errors import InvalidInput
 
 
@@ -24,10 +25,10 @@ class Params(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _unwrap(cls, value: Any) -> Any:
-        if not isinstance(value, dict):
+        given = as_object(value)
+        if given is None:
             return value
         fields = cls.model_fields
-        given: dict[str, Any] = value
         # null means "not given" for optional arguments: several clients fill every property.
         kept = {k: v for k, v in given.items() if v is not None or (k in fields and fields[k].is_required())}
         return {k: _structured(v, fields[k].annotation) if k in fields else v for k, v in kept.items()}

@@ -13,6 +13,7 @@ from typing import Any
 from hanzo_mcp.core.messages import INVALID_PARAMS
 from hanzo_mcp.core.names import folded, nearest
 from hanzo_mcp.core.permissions import Allow, Evaluation, PermissionMode, PermissionPolicy
+from hanzo_mcp.core.shapes import as_object
 from hanzo_mcp.core.tool import Call, Outcome, Prepared, Result, ToolSource, Verbatim
 from hanzo_mcp.errors import Denied, ProtocolError, SignInNeeded, ToolError
 from hanzo_mcp.hooks.runner import HookRunner
@@ -120,7 +121,7 @@ def _failure(exc: ToolError | SignInNeeded) -> Result:
 
 def _is_error(outcome: Outcome) -> bool:
     if isinstance(outcome, Verbatim):
-        return outcome.member == "error" or (isinstance(outcome.value, dict) and outcome.value.get("isError") is True)
+        return outcome.member == "error" or (as_object(outcome.value) or {}).get("isError") is True
     return isinstance(outcome, Result) and outcome.is_error
 
 

@@ -17,7 +17,7 @@ from hanzo_mcp.errors import ProtocolError
 class PermissionPrompter(Protocol):
     """HIP-0301 §2."""
 
-    async def request_permission(self, tool_name: str, input: dict[str, Any]) -> PermissionDecision:  # noqa: A002
+    async def request_permission(self, tool_name: str, input: dict[str, Any]) -> PermissionDecision:
         """Ask; never raises."""
         ...
 
@@ -28,7 +28,7 @@ class ElicitationPrompter:
     def __init__(self, client: ClientPort) -> None:
         self._client = client
 
-    async def request_permission(self, tool_name: str, input: dict[str, Any]) -> PermissionDecision:  # noqa: A002
+    async def request_permission(self, tool_name: str, input: dict[str, Any]) -> PermissionDecision:
         if self._client.modern or not self._client.can_elicit():
             return Deny(how_to_allow(tool_name))
         try:

@@ -1,13 +1,16 @@
-"""Running a child process: bounded in time and bytes, killed with everything it started.
+"""Running a child process: bounded in time and bytes, ended with everything it started.
 
 The child gets no stdin of ours, no descriptor of ours and an environment built from an allow-list; the bearer is
-never in it. Output is kept as head and tail, the rest is counted.
+never in it. Output is kept as head and tail, the rest is counted. What a finished run leaves in the background may
+live on, but not longer than the server: ``kill_all``.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
+import itertools
 import os
 import signal
 import subprocess
@@ -15,34 +18,30 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from hanzo_mcp.errors import InvalidInput, NotFound, from_oserror
+from hanzo_mcp.errors import InvalidInput, NotFound, TooLarge, ToolError, from_oserror
+from hanzo_mcp.sandbox.processes import MARK, Strays, Tree, adopt_orphans
+from hanzo_mcp.sandbox.streams import Collector, Feeder, Output, Pipe, Ring
+
+__all__ = ["GRACE", "KEEP", "Completed", "Launcher", "Output"]
 
 KEEP = 64 * 1024
 """Bytes kept at the head and at the tail of each stream."""
 GRACE = 2.0
-"""Seconds between TERM and KILL."""
+"""Seconds between TERM and KILL, and the longest wait for a killed process."""
 LINGER = 0.5
 """Seconds in which output is still read after the main process has ended."""
-_PASSED = ("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "TZ", "TMPDIR", "SYSTEMROOT", "PATHEXT")
-
-
-@dataclass(frozen=True, slots=True)
-class Output:
-    """One stream: ``head`` and ``tail`` with ``dropped`` bytes between them."""
-
-    head: bytes
-    tail: bytes
-    dropped: int
-
-    def text(self) -> str:
-        """The stream as text, with a line where bytes were dropped."""
-        head, tail = (part.decode("utf-8", "replace") for part in (self.head, self.tail))
-        return f"{head}\n… {self.dropped} bytes left out …\n{tail}" if self.dropped else head + tail
+QUIET = 0.05
+"""Seconds without output after which a background process that holds the pipe is not waited for."""
+_PASSED = ("HOME", "USER", "LOGNAME", "SHELL", "LANG", "TZ", "TMPDIR", "SYSTEMROOT", "PATHEXT")
+_POLL = 0.02
 
 
 @dataclass(frozen=True, slots=True)
 class Completed:
-    """How a child ended. ``code`` is ``None`` when a signal ended it; ``seconds`` is wall time."""
+    """How a child ended. ``code`` is ``None`` when a signal ended it; ``seconds`` is wall time.
+
+    ``stopped`` when it was ended because its collector had enough; ``background`` are the pids it left running.
+    """
 
     code: int | None
     signal: int | None
@@ -50,27 +49,8 @@ class Completed:
     stderr: Output
     seconds: float
     timed_out: bool
-
-
-class _Ring:
-    """Head and tail of a stream of any length in bounded memory."""
-
-    def __init__(self, keep: int) -> None:
-        self._keep, self._head, self._tail, self.total = keep, bytearray(), bytearray(), 0
-
-    def add(self, data: bytes) -> None:
-        self.total += len(data)
-        room = self._keep - len(self._head)
-        if room > 0:
-            self._head += data[:room]
-            data = data[room:]
-        self._tail += data
-        if len(self._tail) > 2 * self._keep:
-            del self._tail[: -self._keep]
-
-    def output(self) -> Output:
-        tail = bytes(self._tail[-self._keep :])
-        return Output(bytes(self._head), tail, self.total - len(self._head) - len(tail))
+    stopped: bool = False
+    background: tuple[int, ...] = ()
 
 
 class Launcher:
@@ -78,9 +58,13 @@ class Launcher:
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._base = {
-            key: value for key, value in environ.items() if key in _PASSED or key.startswith(("LC_", "XDG_RUNTIME"))
+            key: value for key, value in environ.items() if key in _PASSED or key.startswith(("LC_", "XDG_"))
         }
-        self._running: set[_Child] = set()
+        self._base["PATH"] = _absolute(environ.get("PATH", os.defpath))
+        self._running: dict[int, _Child] = {}
+        self._left: set[_Child] = set()
+        self._strays = Strays()
+        self._numbers = itertools.count(1)
 
     def environment(self, extra: Mapping[str, str] | None = None) -> dict[str, str]:
         """What a child sees: the allow-list, a dumb terminal, then ``extra``."""
@@ -94,209 +78,255 @@ class Launcher:
         env: Mapping[str, str] | None = None,
         stdin: bytes | None = None,
         timeout: float | None = None,
-        keep: int = KEEP,
+        stdout: Collector | None = None,
         on_output: Callable[[bytes], None] | None = None,
     ) -> Completed:
-        """Run to the end, to ``timeout`` seconds or to cancellation; then nothing of it is left.
+        """Run to the end, to ``timeout`` seconds or to cancellation; in the last two cases nothing of it is left.
 
-        ``env`` replaces the environment when given. Raises ``NotFound`` and ``InvalidInput`` when it cannot start.
+        ``env`` replaces the environment when given. ``stdout`` collects that stream instead of a ``Ring``;
+        ``on_output`` hears the bytes of both. Raises ``NotFound``, ``InvalidInput`` and the errors of the errno
+        table when it cannot start.
         """
-        child = _Child(_spawn(argv, cwd, dict(env) if env is not None else self.environment(), stdin), keep, on_output)
-        self._running.add(child)
-        try:
-            return await child.finish(stdin, timeout)
-        finally:
-            self._running.discard(child)
+        adopt_orphans()
+        mark = f"{os.getpid()}-{next(self._numbers)}"
+        full = {**(self.environment() if env is None else env), MARK: mark}
+        started = _spawn(argv, cwd, full, stdin is not None)
+        child = _Child(started, mark, self._running, stdin, (stdout or Ring(KEEP), Ring(KEEP)), on_output)
+        self._running[child.pid] = child
+        child.when_gone(self._forget)
+        return await child.finish(timeout)
+
+    def _forget(self, child: _Child) -> None:
+        """Called once the child's main process has been waited for."""
+        self._running.pop(child.pid, None)
+        self._strays.collect(self._running)
+        self._keep_watch(child)
+
+    def _keep_watch(self, child: _Child) -> None:
+        """Remember what a run left behind, and collect each of it as it ends."""
+        adopted = child.tree.adopted()
+        if not adopted and not child.tree.alive():
+            self._left.discard(child)
+            return
+        self._left.add(child)
+        for pid in adopted:
+            child.watch(pid, lambda: self._keep_watch(child))
 
     def kill_all(self) -> None:
-        """End every running child at once, for the server's own end."""
-        for child in tuple(self._running):
-            child.kill_tree(signal.SIGKILL)
+        """End every child and everything finished runs left in the background, for the server's own end."""
+        doomed = [*self._running.values(), *self._left]
+        deadline = time.monotonic() + GRACE / 10
+        pending = doomed
+        while pending:
+            for child in pending:
+                child.tree.signal(signal.SIGKILL)
+            pending = [child for child in pending if not child.is_over()]
+            if time.monotonic() > deadline:
+                break
+            if pending:
+                time.sleep(0.002)
+        for child in doomed:
+            child.close()
+        self._running.clear()
+        self._left.clear()
 
 
-def _spawn(argv: Sequence[str], cwd: str, env: dict[str, str], stdin: bytes | None) -> subprocess.Popen[bytes]:
+@dataclass(frozen=True, slots=True)
+class _Started:
+    """A process and our ends of its pipes."""
+
+    process: subprocess.Popen[bytes]
+    stdout: int
+    stderr: int
+    stdin: int | None
+
+
+def _spawn(argv: Sequence[str], cwd: str, env: dict[str, str], feeding: bool) -> _Started:
+    (out, out_child), (err, err_child) = os.pipe(), os.pipe()
+    in_child, feed = os.pipe() if feeding else (subprocess.DEVNULL, None)
     try:
-        return subprocess.Popen(
-            list(argv),
-            cwd=cwd,
-            env=env,
-            stdin=subprocess.DEVNULL if stdin is None else subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            bufsize=0,
-            start_new_session=True,
+        process = subprocess.Popen(
+            list(argv), cwd=cwd, env=env, stdin=in_child, stdout=out_child, stderr=err_child, start_new_session=True
         )
-    except FileNotFoundError as exc:
-        if exc.filename == cwd:
-            raise NotFound(f"{cwd}: the working directory does not exist.") from None
-        raise NotFound(f"{argv[0]}: command not found.") from None
-    except ValueError as exc:
-        raise InvalidInput(f"{argv[0]}: {exc}") from None
-    except OSError as exc:
-        raise from_oserror(exc, str(argv[0])) from exc
+    except (OSError, ValueError) as exc:
+        _close(out, err, feed)
+        raise _refusal(exc, argv[0], cwd) from exc
+    finally:
+        _close(out_child, err_child, in_child if feeding else None)
+    return _Started(process, out, err, feed)
+
+
+def _close(*fds: int | None) -> None:
+    for fd in fds:
+        if fd is not None:
+            os.close(fd)
+
+
+def _refusal(exc: OSError | ValueError, program: str, cwd: str) -> ToolError:
+    """Why a process could not start."""
+    if not isinstance(exc, OSError):
+        return InvalidInput(f"{program}: {exc}")
+    if exc.filename == cwd:
+        return from_oserror(exc, cwd)
+    if isinstance(exc, FileNotFoundError):
+        return NotFound(f"{program}: command not found.")
+    if exc.errno == errno.ENOEXEC:
+        return InvalidInput(f"{program}: not a program and has no #! line; name its interpreter.")
+    if exc.errno == errno.E2BIG:
+        return TooLarge("The arguments and the environment are too long for the system (one argument: 128 KB).")
+    return from_oserror(exc, program)
 
 
 class _Child:
-    """A started process and its two streams, watched by the running loop."""
+    """A started process and its streams, watched by the running loop."""
 
-    def __init__(self, process: subprocess.Popen[bytes], keep: int, on_output: Callable[[bytes], None] | None) -> None:
-        assert process.stdout is not None and process.stderr is not None  # noqa: S101 - always piped, see _spawn
-        self._process = process
+    def __init__(
+        self,
+        started: _Started,
+        mark: str,
+        leaders: Mapping[int, _Child],
+        stdin: bytes | None,
+        collectors: tuple[Collector, Collector],
+        on_output: Callable[[bytes], None] | None,
+    ) -> None:
+        self._process, self.pid = started.process, started.process.pid
+        self.tree = Tree(self.pid, mark, leaders)
+        self._loop = asyncio.get_running_loop()
         self._started = time.monotonic()
-        self._on_output = on_output
-        self._out = _Stream(process.stdout.fileno(), keep, self._notify)
-        self._err = _Stream(process.stderr.fileno(), keep, self._notify)
+        self._on_output, self._stopped = on_output, False
+        self._gone: asyncio.Future[None] = self._loop.create_future()
+        self._watched: dict[int, int] = {}
+        self._out = Pipe(started.stdout, collectors[0], self._hear)
+        self._err = Pipe(started.stderr, collectors[1], self._hear)
+        self._feeder = Feeder(started.stdin, stdin or b"") if started.stdin is not None else None
+        self._then: Callable[[_Child], None] | None = None
+        if not self.watch(self.pid, self._collect):
+            self._waiting = asyncio.create_task(self._wait_in_thread())
 
-    def _notify(self, data: bytes) -> None:
+    def when_gone(self, then: Callable[[_Child], None]) -> None:
+        """``then`` is called when the main process has been waited for."""
+        self._then = then
+
+    def watch(self, pid: int, then: Callable[[], None]) -> bool:
+        """Call ``then`` when ``pid``, a child of ours, ends. False where the system has no pidfd."""
+        if pid in self._watched or self._loop.is_closed():
+            return True
+        try:
+            fd = os.pidfd_open(pid)
+        except (AttributeError, OSError):  # not Linux, or an old kernel
+            return False
+        self._watched[pid] = fd
+        self._loop.add_reader(fd, self._unwatch, pid, then)
+        return True
+
+    def _unwatch(self, pid: int, then: Callable[[], None] | None = None) -> None:
+        fd = self._watched.pop(pid)
+        if not self._loop.is_closed():
+            self._loop.remove_reader(fd)
+        os.close(fd)
+        if then is not None:
+            then()
+
+    async def _wait_in_thread(self) -> None:
+        await asyncio.to_thread(self._process.wait)
+        self._collect()
+
+    def _collect(self) -> None:
+        self._process.wait()
+        self.tree.leader_gone = True
+        if not self._gone.done():
+            self._gone.set_result(None)
+        if self._then is not None:
+            self._then(self)
+
+    def _hear(self, data: bytes, more: bool) -> None:
         if self._on_output is not None:
             self._on_output(data)
+        if not more and not self._stopped:
+            self._stopped = True
+            self.tree.signal(signal.SIGKILL)
 
-    async def finish(self, stdin: bytes | None, timeout: float | None) -> Completed:
-        feeding = asyncio.create_task(self._feed(stdin or b""))
+    async def finish(self, timeout: float | None) -> Completed:
+        """Wait for the end; whatever way this is left, nobody is waiting for the streams any more."""
         timed_out = False
         try:
-            async with asyncio.timeout(timeout):
-                await self._exited()
-            await self._drain(LINGER)
-        except TimeoutError:
-            timed_out = True
-            await self._end()
-            await self._drain(LINGER)
+            ended, _ = await asyncio.wait([self._gone], timeout=timeout)
+            if not ended:
+                timed_out = True
+                await self._end()
+            await self._drain()
+            return self._completed(timed_out)
         except asyncio.CancelledError:
-            self.kill_tree(signal.SIGKILL)
+            await self._kill()
             raise
         finally:
-            feeding.cancel()
-            self._out.close()
-            self._err.close()
-            self._process.stdout.close()  # type: ignore[union-attr]
-            self._process.stderr.close()  # type: ignore[union-attr]
-            self._process.poll()
-        return self._completed(timed_out)
+            self._let_go()
+
+    async def _end(self) -> None:
+        """TERM, and after the grace KILL, to the whole tree."""
+        self.tree.signal(signal.SIGTERM)
+        deadline = self._loop.time() + GRACE
+        while self._loop.time() < deadline and (not self._gone.done() or self.tree.alive()):
+            await asyncio.sleep(_POLL)
+        await self._kill()
+
+    async def _kill(self) -> None:
+        """KILL until nothing is left; a process the kernel cannot end is given up after the grace."""
+        deadline = self._loop.time() + GRACE
+        while self._loop.time() < deadline:
+            self.tree.signal(signal.SIGKILL)
+            if not self._gone.done():
+                await asyncio.wait([self._gone], timeout=_POLL)
+            if self._gone.done() and not self.tree.alive():
+                return
+            await asyncio.sleep(0)
+
+    async def _drain(self) -> None:
+        """Read what is left; a background process that keeps a pipe open is not waited for once it is quiet."""
+        deadline = self._loop.time() + LINGER
+        seen = -1
+        while self._loop.time() < deadline and seen != self._out.seen + self._err.seen:
+            seen = self._out.seen + self._err.seen
+            _, open_ = await asyncio.wait([self._out.ended, self._err.ended], timeout=QUIET)
+            if not open_:
+                return
 
     def _completed(self, timed_out: bool) -> Completed:
-        code = self._process.returncode or 0
+        code = self._process.returncode
+        code = -signal.SIGKILL if code is None else code  # the kernel still holds it
         return Completed(
             code if code >= 0 else None,
             -code if code < 0 else None,
-            self._out.ring.output(),
-            self._err.ring.output(),
+            self._out.output(),
+            self._err.output(),
             time.monotonic() - self._started,
             timed_out,
+            self._stopped,
+            tuple(self.tree.members()) if self.tree.leader_gone else (),
         )
 
-    async def _feed(self, data: bytes) -> None:
-        stream = self._process.stdin
-        if stream is None:
-            return
-        os.set_blocking(stream.fileno(), False)
-        view = memoryview(data)
-        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-            while view:
-                try:
-                    view = view[os.write(stream.fileno(), view) :]
-                except BlockingIOError:
-                    await _writable(stream.fileno())
-        stream.close()
+    def _let_go(self) -> None:
+        self._on_output = None
+        if self._feeder is not None:
+            self._feeder.close()
+        self._out.ignore()
+        self._err.ignore()
 
-    async def _exited(self) -> None:
+    def is_over(self) -> bool:
+        """Has all of it ended? Collects what has."""
         if self._process.poll() is not None:
-            return
-        try:
-            fd = os.pidfd_open(self._process.pid)
-        except (AttributeError, OSError):  # not Linux, or an old kernel
-            await asyncio.to_thread(self._process.wait)
-            return
-        try:
-            await _readable(fd)
-        finally:
-            os.close(fd)
-        self._process.wait()
-
-    async def _drain(self, seconds: float) -> None:
-        """Read what is left; a background grandchild that keeps the pipe open is not waited for."""
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                await self._out.ended
-                await self._err.ended
-
-    async def _end(self) -> None:
-        self.kill_tree(signal.SIGTERM)
-        try:
-            async with asyncio.timeout(GRACE):
-                await self._exited()
-        except TimeoutError:
-            pass
-        self.kill_tree(signal.SIGKILL)
-        await self._exited()
-
-    def kill_tree(self, number: signal.Signals) -> None:
-        """Signal the child's whole group and every descendant that left it."""
-        for pid in _descendants(self._process.pid):
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.kill(pid, number)
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, number)
-
-
-class _Stream:
-    """One pipe of a child, read whenever it has something."""
-
-    def __init__(self, fd: int, keep: int, on_data: Callable[[bytes], None]) -> None:
-        self.ring = _Ring(keep)
-        self._loop = asyncio.get_running_loop()
-        self.ended: asyncio.Future[None] = self._loop.create_future()
-        self._fd, self._on_data = fd, on_data
-        os.set_blocking(fd, False)
-        self._loop.add_reader(fd, self._read)
-
-    def _read(self) -> None:
-        try:
-            data = os.read(self._fd, 256 * 1024)
-        except BlockingIOError:
-            return
-        if not data:
-            self.close()
-            return
-        self.ring.add(data)
-        self._on_data(data)
+            self.tree.leader_gone = True
+        return self.tree.leader_gone and not self.tree.alive()
 
     def close(self) -> None:
-        self._loop.remove_reader(self._fd)
-        if not self.ended.done():
-            self.ended.set_result(None)
+        """Let go of every descriptor."""
+        self._let_go()
+        self._out.close()
+        self._err.close()
+        for pid in tuple(self._watched):
+            self._unwatch(pid)
 
 
-async def _readable(fd: int) -> None:
-    await _ready(fd, "reader")
-
-
-async def _writable(fd: int) -> None:
-    await _ready(fd, "writer")
-
-
-async def _ready(fd: int, way: str) -> None:
-    loop = asyncio.get_running_loop()
-    done: asyncio.Future[None] = loop.create_future()
-    add, remove = (loop.add_reader, loop.remove_reader) if way == "reader" else (loop.add_writer, loop.remove_writer)
-    add(fd, lambda: done.done() or done.set_result(None))
-    try:
-        await done
-    finally:
-        remove(fd)
-
-
-def _descendants(pid: int) -> list[int]:
-    """Every process below ``pid``, from /proc; empty where there is none."""
-    found: list[int] = []
-    pending = [pid]
-    while pending:
-        parent = pending.pop()
-        try:
-            with open(f"/proc/{parent}/task/{parent}/children") as file:
-                children = [int(word) for word in file.read().split()]
-        except OSError:
-            continue
-        found.extend(children)
-        pending.extend(children)
-    return found
+def _absolute(path: str) -> str:
+    """PATH without relative entries: what a command means must not depend on the folder it runs in."""
+    return os.pathsep.join(entry for entry in path.split(os.pathsep) if os.path.isabs(entry))

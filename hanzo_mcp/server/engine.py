@@ -33,6 +33,7 @@ from hanzo_mcp.core.messages import (
     parse,
     result_line,
 )
+from hanzo_mcp.core.shapes import as_object
 from hanzo_mcp.core.tool import Call, InputRequired, Outcome, Verbatim
 from hanzo_mcp.errors import ProtocolError
 from hanzo_mcp.server import boot
@@ -283,9 +284,7 @@ class Engine:
             raise ProtocolError(INVALID_PARAMS, "params.name must be a string: the tool's name")
         modern = is_modern(params)
         port = CallPort(self._send, self._outgoing, self._start.session, params, modern)
-        call = Call(
-            params["name"], params.get("arguments"), params, request.source, self._start.session.id, port
-        )
+        call = Call(params["name"], params.get("arguments"), params, request.source, self._start.session.id, port)
         self._spawn(request, reply, lambda: self._run_call(request, call, port))
 
     async def _run_call(self, request: Request, call: Call, port: CallPort) -> bytes:
@@ -303,7 +302,7 @@ class Engine:
         """Built with the first message that needs it."""
         if self._app is None:
             start = self._start
-            self._app = build(start.choice, start.environ, start.door, start.catalog, self)
+            self._app = build(start.choice, start.environ, start.door, start.catalog, self, start.session.id)
         return self._app
 
     def _refresh_list(self) -> None:
@@ -344,7 +343,8 @@ def _verbatim_line(request_id: RequestId, outcome: Verbatim, modern: bool) -> by
     if outcome.member == "error":
         return error_line(request_id, outcome.text)
     text = outcome.text
-    if modern and isinstance(outcome.value, dict) and "resultType" not in outcome.value:
+    value = as_object(outcome.value)
+    if modern and value is not None and "resultType" not in value:
         rest = text[1:].lstrip()
         text = '{"resultType":"complete"' + ("," if rest[:1] != "}" else "") + rest
     return result_line(request_id, text)

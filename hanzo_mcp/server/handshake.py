@@ -36,7 +36,7 @@ TTL_MS = 300_000
 Json = dict[str, Any]
 
 
-class NeedsEngine(Exception):  # noqa: N818 - a signal, not an error
+class NeedsEngine(Exception):
     """This request cannot be answered from what start-up knows."""
 
 
