@@ -26,10 +26,10 @@ def serve(workspaces: Sequence[str]) -> int:
     return boot.serve(choice, environ, _engine)
 
 
-def _engine(start: boot.Start) -> int:
+def _engine(start: boot.Start, ended: bool) -> int:
     from hanzo_mcp.server.engine import run
 
-    return run(start)
+    return run(start, ended)
 
 
 def _cwd() -> str:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 Json = dict[str, Any]
 MAX_TOOLS = 127
@@ -11,12 +10,11 @@ MAX_TOOLS = 127
 SHORTENED = "hanzo.ai/shortened"
 
 
-@dataclass(frozen=True, slots=True)
-class Listing:
+class Listing(NamedTuple):
     """A tools/list answer: tools in order and the result's ``_meta``."""
 
     tools: list[Json]
-    meta: Json = field(default_factory=dict[str, Any])
+    meta: Json
 
     def to_wire(self) -> Json:
         """``{"tools": [...], "_meta"?: {...}}``."""
@@ -29,7 +27,7 @@ def merge(local: list[Json], remote: Listing | None) -> Listing:
     Remote names are already valid (``[A-Za-z0-9_-]``), so lower case is the whole of folding them.
     """
     if remote is None:
-        return Listing(local)
+        return Listing(local, {})
     taken = {tool["name"].lower() for tool in local}
     free = [tool for tool in remote.tools if tool["name"].lower() not in taken]
     room = MAX_TOOLS - len(local)

@@ -57,9 +57,8 @@ def without_project_values(
     for root in roots:
         for key, value in _dotenv(os.path.join(root, ".env")).items():
             if key in _KEYS and kept.get(key) == value:
-                warn(
-                    f"{key} is ignored: its value comes from {os.path.join(root, '.env')}, and a project cannot choose the door."
-                )
+                where = os.path.join(root, ".env")
+                warn(f"{key} is ignored: its value comes from {where}, and a project cannot choose the door.")
                 del kept[key]
     return kept
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 import json
 import os
 import zlib
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from hanzo_mcp import __version__
 from hanzo_mcp.core.merge import Listing
@@ -18,8 +17,7 @@ from hanzo_mcp.core.shapes import as_list, as_object
 FORMAT = f"door-list/1/{__version__}"
 
 
-@dataclass(frozen=True, slots=True)
-class CachedList:
+class CachedList(NamedTuple):
     """A cleaned list, when it goes stale (Unix seconds), and the era the endpoint spoke."""
 
     listing: Listing

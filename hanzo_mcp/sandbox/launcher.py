@@ -8,7 +8,6 @@ live on, but not longer than the server: ``kill_all``.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import errno
 import itertools
 import os
@@ -70,7 +69,7 @@ class Launcher:
         """What a child sees: the allow-list, a dumb terminal, then ``extra``."""
         return {**self._base, "TERM": "dumb", "PAGER": "cat", "GIT_TERMINAL_PROMPT": "0", **(extra or {})}
 
-    async def run(
+    async def run(  # noqa: PLR0913 - all by keyword but argv
         self,
         argv: Sequence[str],
         *,
@@ -78,20 +77,21 @@ class Launcher:
         env: Mapping[str, str] | None = None,
         stdin: bytes | None = None,
         timeout: float | None = None,
+        keep: int = KEEP,
         stdout: Collector | None = None,
         on_output: Callable[[bytes], None] | None = None,
     ) -> Completed:
         """Run to the end, to ``timeout`` seconds or to cancellation; in the last two cases nothing of it is left.
 
-        ``env`` replaces the environment when given. ``stdout`` collects that stream instead of a ``Ring``;
-        ``on_output`` hears the bytes of both. Raises ``NotFound``, ``InvalidInput`` and the errors of the errno
+        ``env`` replaces the environment when given. ``keep`` bytes of head and of tail are kept of each stream;
+        ``stdout`` collects that one instead. ``on_output`` hears the bytes of both. Raises ``NotFound``, ``InvalidInput`` and the errors of the errno
         table when it cannot start.
         """
         adopt_orphans()
         mark = f"{os.getpid()}-{next(self._numbers)}"
         full = {**(self.environment() if env is None else env), MARK: mark}
         started = _spawn(argv, cwd, full, stdin is not None)
-        child = _Child(started, mark, self._running, stdin, (stdout or Ring(KEEP), Ring(KEEP)), on_output)
+        child = _Child(started, mark, self._running, stdin, (stdout or Ring(keep), Ring(keep)), on_output)
         self._running[child.pid] = child
         child.when_gone(self._forget)
         return await child.finish(timeout)
@@ -104,30 +104,25 @@ class Launcher:
 
     def _keep_watch(self, child: _Child) -> None:
         """Remember what a run left behind, and collect each of it as it ends."""
-        adopted = child.tree.adopted()
-        if not adopted and not child.tree.alive():
+        child.left = child.tree.alive()
+        if not child.left:
             self._left.discard(child)
             return
         self._left.add(child)
-        for pid in adopted:
+        for pid in child.tree.adopted():
             child.watch(pid, lambda: self._keep_watch(child))
 
     def kill_all(self) -> None:
         """End every child and everything finished runs left in the background, for the server's own end."""
-        doomed = [*self._running.values(), *self._left]
+        doomed = pending = [*self._running.values(), *self._left]
         deadline = time.monotonic() + GRACE / 10
-        pending = doomed
-        while pending:
+        while pending and time.monotonic() < deadline:
             for child in pending:
                 child.tree.signal(signal.SIGKILL)
+            time.sleep(0.002)
             pending = [child for child in pending if not child.is_over()]
-            if time.monotonic() > deadline:
-                break
-            if pending:
-                time.sleep(0.002)
         for child in doomed:
             child.close()
-        self._running.clear()
         self._left.clear()
 
 
@@ -194,6 +189,7 @@ class _Child:
         self._loop = asyncio.get_running_loop()
         self._started = time.monotonic()
         self._on_output, self._stopped = on_output, False
+        self.left = False
         self._gone: asyncio.Future[None] = self._loop.create_future()
         self._watched: dict[int, int] = {}
         self._out = Pipe(started.stdout, collectors[0], self._hear)
@@ -254,6 +250,8 @@ class _Child:
             if not ended:
                 timed_out = True
                 await self._end()
+            elif self._stopped:
+                await self._kill()
             await self._drain()
             return self._completed(timed_out)
         except asyncio.CancelledError:
@@ -275,11 +273,10 @@ class _Child:
         deadline = self._loop.time() + GRACE
         while self._loop.time() < deadline:
             self.tree.signal(signal.SIGKILL)
-            if not self._gone.done():
-                await asyncio.wait([self._gone], timeout=_POLL)
+            await asyncio.wait([self._gone], timeout=_POLL)
             if self._gone.done() and not self.tree.alive():
                 return
-            await asyncio.sleep(0)
+            await asyncio.sleep(_POLL / 10)
 
     async def _drain(self) -> None:
         """Read what is left; a background process that keeps a pipe open is not waited for once it is quiet."""
@@ -302,7 +299,7 @@ class _Child:
             time.monotonic() - self._started,
             timed_out,
             self._stopped,
-            tuple(self.tree.members()) if self.tree.leader_gone else (),
+            tuple(self.tree.members()) if self.left else (),
         )
 
     def _let_go(self) -> None:
@@ -314,13 +311,14 @@ class _Child:
 
     def is_over(self) -> bool:
         """Has all of it ended? Collects what has."""
-        if self._process.poll() is not None:
-            self.tree.leader_gone = True
+        if not self.tree.leader_gone and self._process.poll() is not None:
+            self._collect()
         return self.tree.leader_gone and not self.tree.alive()
 
     def close(self) -> None:
         """Let go of every descriptor."""
-        self._let_go()
+        if self._feeder is not None:
+            self._feeder.close()
         self._out.close()
         self._err.close()
         for pid in tuple(self._watched):

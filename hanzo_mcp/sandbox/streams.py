@@ -117,13 +117,17 @@ class Window:
 
 
 class Pipe:
-    """The reading end of a child's stdout or stderr, watched by the running loop. Owns the descriptor."""
+    """The reading end of a child's stdout or stderr, watched by the running loop. Owns the descriptor.
+
+    ``on_data`` hears the bytes and whether the collector wants more.
+    """
 
     def __init__(self, fd: int, collector: Collector, on_data: Callable[[bytes, bool], None]) -> None:
         self._loop = asyncio.get_running_loop()
         self._fd, self._collector, self._on_data = fd, collector, on_data
         self.ended: asyncio.Future[None] = self._loop.create_future()
         self.seen = 0
+        self._open, self._ignored = True, False
         os.set_blocking(fd, False)
         self._loop.add_reader(fd, self._read)
 
@@ -147,25 +151,25 @@ class Pipe:
         return data
 
     def ignore(self) -> None:
-        """Go on reading, unheard, until the last writer is gone, so that a background process is not stopped by it."""
-        if not self.ended.done():
+        """Go on reading, unheard, until the last writer is gone: a background process must not die of its output."""
+        if self._open and not self._ignored:
+            self._ignored = True
             self._loop.remove_reader(self._fd)
             self._loop.call_later(_PAUSE, self._skim)
 
     def _skim(self) -> None:
-        if not self.ended.done():
+        if self._open:
             self._take()
-            self.ignore()
+            self._loop.call_later(_PAUSE, self._skim)
 
     def close(self) -> None:
         """Stop reading; writers get EPIPE from now on."""
-        if self.ended.done():
+        if not self._open:
             return
+        self._open = False
         if not self._loop.is_closed():
             self._loop.remove_reader(self._fd)
             self.ended.set_result(None)
-        else:
-            self.ended.cancel()
         os.close(self._fd)
 
 

@@ -62,14 +62,13 @@ Reply = Callable[[bytes | None], None]
 """Takes a request's reply line, or ``None`` when it was cancelled and gets none."""
 
 
-def run(start: boot.Start) -> int:
-    """Serve until the client is gone; the process's exit status."""
-    return asyncio.run(_serve(start))
+def run(start: boot.Start, ended: bool) -> int:
+    """Serve until the client is gone; the process's exit status. ``ended`` says that no more input will come."""
+    return asyncio.run(_serve(start, ended))
 
 
-async def _serve(start: boot.Start) -> int:
-    engine = Engine(start)
-    return await engine.serve()
+async def _serve(start: boot.Start, ended: bool) -> int:
+    return await Engine(start).serve(ended)
 
 
 class Engine:
@@ -95,7 +94,7 @@ class Engine:
 
     # -- life
 
-    async def serve(self) -> int:
+    async def serve(self, ended: bool) -> int:
         """Until end of input, a signal, a closed output or an orphaned process."""
         self._catch_signals()
         self._watch_parent(os.getppid())
@@ -103,7 +102,7 @@ class Engine:
             self._on_line(line)
         if self._start.catalog.stale():
             self._loop.call_soon(self._refresh_list)
-        if self._start.ended:
+        if ended:
             self._loop.create_task(self._finish())
         else:
             self._input.start()

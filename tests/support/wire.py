@@ -15,6 +15,7 @@ import shutil
 import signal as signals
 import subprocess
 import sys
+import sysconfig
 import tempfile
 import time
 from collections import deque
@@ -31,7 +32,7 @@ TIMEOUT = 20.0
 """Seconds a wait may take. Generous: it is a deadline for a broken server, never a measurement."""
 
 SERVER_VARIABLE = "HANZO_TEST_SERVER"
-"""Environment variable holding another command line to test in place of this interpreter's hanzo_mcp."""
+"""Environment variable holding another command line to test in place of this interpreter's hanzo-mcp."""
 
 _CHUNK = 1 << 16
 _SPEC = "io.modelcontextprotocol/"
@@ -41,7 +42,13 @@ _ERA_KEYS = ("protocolVersion", "clientCapabilities", "clientInfo", "logLevel")
 def server_command(*args: str) -> list[str]:
     """The command line of the server under test, with ``args`` after it."""
     override = os.environ.get(SERVER_VARIABLE)
-    return [*(shlex.split(override) if override else [sys.executable, "-m", "hanzo_mcp"]), *args]
+    return [*(shlex.split(override) if override else _installed()), *args]
+
+
+def _installed() -> list[str]:
+    """The script users run. Never a bare ``python -m``: that would import a ``hanzo_mcp`` of the workspace."""
+    script = shutil.which("hanzo-mcp", path=sysconfig.get_path("scripts"))
+    return [script] if script else [sys.executable, "-P", "-m", "hanzo_mcp"]
 
 
 def clean_environment(home: str | Path, env: Mapping[str, str | None] | None = None) -> dict[str, str]:
