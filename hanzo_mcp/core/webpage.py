@@ -1,7 +1,7 @@
 """Making an HTML source ready to become readable text: what to leave out, where the content is, which tables are layout.
 
 Works on the source text with linear scans instead of a tree: a page of 200 KB costs a few milliseconds, and no input
-makes it quadratic (every pattern stops at the next ``<``). The Markdown itself is the converter's work.
+makes it quadratic: every pattern stops at the next ``<`` or after a few hundred characters. The Markdown itself is the converter's work.
 """
 
 from __future__ import annotations
@@ -25,10 +25,13 @@ _ARTICLE = re.compile(r"<(article)(?=[\s>])[^<>]*>", re.IGNORECASE)
 _SCRIPT_LINK = re.compile(r"\shref\s*=\s*([\"'])\s*(?:javascript|vbscript):[^\"'<>]*\1", re.IGNORECASE)
 _STREAMED = re.compile(r"<div hidden(?:=\"\")? id=\"S:")
 _LANGUAGE = re.compile(
-    r"(<div\s[^<>]*\bhighlight-(?:source-)?(?!default|none|text)([a-z0-9+#]+)[^<>]*>\s*(?:<div[^<>]*>\s*)?)<pre(?=[\s>])",
+    r"(<div\s[^<>]{0,200}\bhighlight-(?:source-)?(?!default|none|text)([a-z0-9+#]{1,20})\b[^<>]{0,200}>\s{0,20}"
+    r"(?:<div[^<>]{0,200}>\s{0,20})?)<pre(?=[\s>])",
     re.IGNORECASE,
 )
 _TABLE_TAG = re.compile(r"<(/?)(table|caption|thead|tbody|tfoot|tr|td|th|pre|h[12]|p|br)(?=[\s/>])[^<>]*>", re.IGNORECASE)
+_GUTTER = re.compile(r"\sclass\s*=[^<>]*\b(?:linenos|lineno|gutter|line-numbers)\b", re.IGNORECASE)
+_INSIDE = frozenset({"pre", "h1", "h2", "p", "br"})
 _LAYOUT_CELLS = 20
 
 
@@ -117,19 +120,24 @@ def _closing(source: str, at: int, name: str) -> int:
 
 @dataclass(slots=True)
 class _Table:
-    """An open table: where its own tags are, and what tells data from layout."""
+    """An open table: its own tags with what each would become, and what tells data from layout."""
 
-    spans: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
+    blocks: list[tuple[int, int, str]] = field(default_factory=list[tuple[int, int, str]])
     cells: int = 0
     row: int = 0
     widest: int = 0
     heads: int = 0
     breaks: int = 0
+    gutter: bool = False
     nested: bool = False
     code: bool = False
     titled: bool = False
 
-    def take(self, name: str, closing: bool) -> None:
+    def take(self, tag: re.Match[str], name: str, closing: bool) -> None:
+        """One of the table's own tags. A column of line numbers is hidden: beside its code it would be in the way."""
+        block = "</div>" if self.gutter else ""
+        self.gutter = name == "td" and not closing and _GUTTER.search(tag[0]) is not None
+        self.blocks.append((*tag.span(), block + ("<div hidden>" if self.gutter else "<p></p>")))
         if name in ("td", "th") and not closing:
             self.cells += 1
             self.row += 1
@@ -138,7 +146,9 @@ class _Table:
         elif name == "tr":
             self.row = 0
 
-    def content(self, name: str) -> None:
+    def holds(self, name: str) -> None:
+        """An element inside a cell."""
+        self.nested |= name == "table"
         self.code |= name == "pre"
         self.titled |= name in ("h1", "h2")
         self.breaks += name in ("p", "br")
@@ -154,34 +164,25 @@ class _Table:
 
 def unfold(source: str) -> str:
     """Layout tables, and tables that hold code, become plain blocks: in a table row their lines would be lost."""
-    spans = sorted(_layout_spans(source))
-    if not spans:
-        return source
     pieces: list[str] = []
     at = 0
-    for start, end in spans:
-        pieces += (source[at:start], "<p></p>")
+    for start, end, block in sorted(block for table in _tables(source) if table.layout() for block in table.blocks):
+        pieces += (source[at:start], block)
         at = end
     return "".join(pieces) + source[at:]
 
 
-def _layout_spans(source: str) -> Iterator[tuple[int, int]]:
+def _tables(source: str) -> Iterator[_Table]:
     stack: list[_Table] = []
     for tag in _TABLE_TAG.finditer(source):
         name, closing = tag[2].lower(), bool(tag[1])
+        if stack and (name in _INSIDE or (name == "table" and not closing)):
+            stack[-1].holds(name)
         if name == "table" and not closing:
-            if stack:
-                stack[-1].nested = True
             stack.append(_Table())
-        if not stack:
+        if not stack or name in _INSIDE:
             continue
-        if name in ("pre", "h1", "h2", "p", "br"):
-            stack[-1].content(name)
-            continue
-        stack[-1].spans.append(tag.span())
-        stack[-1].take(name, closing)
+        stack[-1].take(tag, name, closing)
         if name == "table" and closing:
-            table = stack.pop()
-            yield from table.spans if table.layout() else ()
-    for table in stack:
-        yield from table.spans if table.layout() else ()
+            yield stack.pop()
+    yield from stack

@@ -8,7 +8,6 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Any
 
-from hanzo_mcp.core.messages import MAX_DEPTH, depth
 from hanzo_mcp.core.rawjson import Member, members, one_line
 from hanzo_mcp.core.shapes import as_object
 from hanzo_mcp.core.sse import SseFrame, SseFrameBuffer, SseTooLarge
@@ -146,7 +145,9 @@ async def _refusal(reply: Reply) -> HttpRefusal:
 def _members(text: str) -> dict[str, Member]:
     try:
         return members(text)
-    except (ValueError, RecursionError) as exc:
+    except RecursionError:
+        raise TooLarge("the answer is nested too deep to be read") from None
+    except ValueError as exc:
         raise Unavailable(f"the answer is not JSON ({plain(str(exc), 100)}): {plain(text, 120)}") from None
 
 
@@ -156,7 +157,5 @@ def _matching(message: dict[str, Member], request_id: str, any_error: bool = Fal
     for name in ("result", "error"):
         if name in message and (known == request_id or (name == "error" and (known is None or any_error))):
             value, text = message[name]
-            if text.count("[") + text.count("{") > MAX_DEPTH and depth(value) > MAX_DEPTH:
-                raise Unavailable(f"the answer is nested deeper than {MAX_DEPTH} levels")
             return Verbatim(name, one_line(text), value)
     return None

@@ -42,9 +42,9 @@ def cleaned(result: Any) -> Listing:
     return Listing(tools, _meta(as_object(source.get("_meta")) or {}, dropped))
 
 
-def too_large() -> Listing:
-    """What is left of a list over the cap."""
-    return Listing([], {SHORTENED: {"over_bytes_limit": MAX_LIST}})
+def unreadable() -> Listing:
+    """What is left of a list over the cap in bytes, or nested too deep for any parser."""
+    return Listing([], {SHORTENED: {"over_limits": {"bytes": MAX_LIST, "depth": MAX_SCHEMA_DEPTH}}})
 
 
 def _judged(value: Any) -> tuple[str | None, Json]:

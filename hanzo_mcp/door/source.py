@@ -10,9 +10,9 @@ from urllib.parse import urlsplit
 from hanzo_mcp.auth.bearer import Bearer
 from hanzo_mcp.core.backoff import Backoff
 from hanzo_mcp.core.merge import Listing
-from hanzo_mcp.core.messages import encode
+from hanzo_mcp.core.messages import depth, encode
 from hanzo_mcp.core.shapes import as_object
-from hanzo_mcp.core.tool import Access, Call, JsonObject, Outcome, Prepared, Result
+from hanzo_mcp.core.tool import Access, Call, JsonObject, Outcome, Prepared, Result, Verbatim
 from hanzo_mcp.door import listing
 from hanzo_mcp.door.cache import CachedList, save
 from hanzo_mcp.door.client import DoorClient, param_headers, param_texts
@@ -24,6 +24,7 @@ from hanzo_mcp.errors import TimedOut, TooLarge, ToolError, Unavailable
 LIST_SECONDS = 120.0
 TTL_SECONDS = 300.0
 MAX_TTL_SECONDS = 86_400.0
+MAX_DEPTH = 64
 ROUNDS = 8
 """Questions back and forth for one call of a client that cannot do rounds itself."""
 
@@ -108,7 +109,7 @@ class DoorSource:
         except TimeoutError:
             raise Unavailable(f"no list within {LIST_SECONDS:.0f} s") from None
         except TooLarge:
-            fresh = CachedList(listing.too_large(), time.time() + TTL_SECONDS, self._client.version or "")
+            fresh = CachedList(listing.unreadable(), time.time() + TTL_SECONDS, self._client.version or "")
         self._adopt(fresh)
 
     def _adopt(self, fresh: CachedList) -> None:
@@ -153,7 +154,9 @@ class DoorSource:
         texts = param_texts(call.source)
         try:
             async with asyncio.timeout(self._call_seconds):
-                return await self._rounds(call, texts)
+                return _shallow(await self._rounds(call, texts))
+        except TooLarge as exc:
+            raise TooLarge(f"{call.tool}: {exc}. It ran; ask for less of it.") from None
         except TimeoutError:
             raise TimedOut(
                 f"{call.tool}: no answer from {self.origin} within {self._call_seconds:.0f} s. It may still be running there."
@@ -232,6 +235,13 @@ class DoorSource:
         if self._refreshing is not None:
             self._refreshing.cancel()
         await self._transport.close()
+
+
+def _shallow(outcome: Outcome) -> Outcome:
+    """Refuse what a client's parser may die of. Raises ``TooLarge``."""
+    if isinstance(outcome, Verbatim) and depth(outcome.value) > MAX_DEPTH:
+        raise TooLarge(f"the answer is nested deeper than {MAX_DEPTH} levels")
+    return outcome
 
 
 def _relay(call: Call, method: str, params: JsonObject) -> None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     import httpx
 
-LANE = 16
+LANE = 8
 CONNECT_SECONDS = 5.0
 ACCEPT = "application/json, text/event-stream"
 
@@ -102,7 +102,7 @@ class Transport:
         self, client: httpx.AsyncClient, method: str, content: bytes, headers: Mapping[str, str]
     ) -> httpx.Response:
         """One same-origin 308 is followed, method and body kept (the framework's ``/mcp`` answers it)."""
-        response = await _sent(client, client.build_request(method, self.url, content=content, headers=headers))
+        response = await self._once(client, method, content, headers)
         location = response.headers.get("location", "")
         if response.status_code != 308 or not location:
             return response
@@ -111,6 +111,12 @@ class Transport:
             return response
         await response.aclose()
         self.url = str(target)
+        return await self._once(client, method, content, headers)
+
+    async def _once(
+        self, client: httpx.AsyncClient, method: str, content: bytes, headers: Mapping[str, str]
+    ) -> httpx.Response:
+        client.cookies.clear()  # the request takes the jar's content when it is built
         return await _sent(client, client.build_request(method, self.url, content=content, headers=headers))
 
     async def _lane(self) -> _Lane:
@@ -155,7 +161,6 @@ def _client(context: ssl.SSLContext | bool) -> httpx.AsyncClient:
 async def _sent(client: httpx.AsyncClient, request: httpx.Request) -> httpx.Response:
     import httpx
 
-    client.cookies.clear()
     try:
         return await client.send(request, stream=True)
     except (httpx.ConnectError, httpx.ConnectTimeout) as exc:

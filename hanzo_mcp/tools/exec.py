@@ -38,12 +38,12 @@ _TAIL = 2048
 class Run(Params):
     """One command."""
 
-    command: str | None = Field(None, description="[run] Shell command line")
-    argv: list[str] | None = Field(None, min_length=1, description="[run] Program and arguments, no shell; or command")
-    cwd: str | None = Field(None, description="[run] Folder; default workspace")
-    env: dict[str, str] | None = Field(None, description="[run] Variables to add")
-    stdin: str | None = Field(None, description="[run] Input text; default none")
-    timeout: float = Field(120, gt=0, le=3600, description="[run] Seconds, then all of it is killed")
+    command: str | None = Field(None, description="[run] Shell line")
+    argv: list[str] | None = Field(None, min_length=1, description="[run] Or program and arguments")
+    cwd: str | None = Field(None, description="[run] Default workspace")
+    env: dict[str, str] | None = Field(None, description="[run] Added")
+    stdin: str | None = Field(None, description="[run] Default empty")
+    timeout: float = Field(120, gt=0, le=3600, description="[run] Seconds; default 120")
 
     @model_validator(mode="before")
     @classmethod
@@ -156,7 +156,7 @@ def _ending(done: Completed, timeout: float) -> str:
         how = f"killed by {name_of(done.signal)}"
     else:
         how = f"exit code {done.code}"
-    notes = [how, f"{done.seconds:.2f} s"]
+    notes = [how, f"{done.seconds:.1f} s" if done.seconds >= 1 else f"{done.seconds * 1000:.0f} ms"]
     if done.stdout.dropped or done.stderr.dropped:
         notes.append("output cut in the middle: filter it (grep, tail) or redirect it to a file")
     if done.background:
@@ -190,7 +190,7 @@ class _Progress:
 
 TOOL = Tool(
     name="exec",
-    title="Run commands",
-    description="Run a command. Output beyond 64 KB at either end is cut in the middle. stdin is empty, no terminal.",
-    ops=[Op("run", Run, run, Access.EXECUTE, "run to the end; exit code, stdout, stderr")],
+    title="Command",
+    description="Run a command, no terminal. Of long output 64 KB at each end are kept.",
+    ops=[Op("run", Run, run, Access.EXECUTE, "to its end")],
 )

@@ -20,6 +20,8 @@ TIMEOUT = 60.0
 THOUGHT = "caf\u00e9 \u2028 \U0001f600 \u0085 end"
 ECHOED: JsonObject = {"op": "echo", "input": {"text": THOUGHT, "nothing": None, "list": [1, 2.5, {}]}, "unknown": True}
 TOGETHER = 16
+FROM_THE_DOOR = ["describe", "billing", "agents", "echo"]
+"""What a good fake door adds to the list; its ``git`` gives way to the local one."""
 
 LOCAL_CALLS: dict[str, JsonObject] = {
     "think": {"name": "think", "arguments": {"thought": THOUGHT}},
@@ -56,13 +58,17 @@ def text_of(outcome: JsonObject) -> str:
 
 
 def run_session(
-    name: str, mode: str, calls: Mapping[str, JsonObject], workspace: Path, env: Mapping[str, str]
+    name: str, mode: str, calls: Mapping[str, JsonObject], workspace: Path, env: Mapping[str, str], **more: Any
 ) -> JsonObject:
-    """Let the client ``name`` hold one session with the server; its report, ``calls`` by their key."""
+    """Let the client ``name`` hold one session with the server; its report, ``calls`` by their key.
+
+    ``more`` may tell it to answer questions with ``answer``, to wait for a changed list (``hears``), and to make a
+    call ``twice`` (``first``: ``abort`` or ``go on``).
+    """
     found = need(name)
     together = [{"name": "think", "arguments": {"thought": str(n), "branch": str(n)}} for n in range(TOGETHER)]
     plan: JsonObject = {"peer": name, "mode": mode, "command": server_command("serve"), "cwd": str(workspace)}
-    plan |= {"env": dict(env), "calls": list(calls.values()), "together": together}
+    plan |= {"env": dict(env), "calls": list(calls.values()), "together": together, **more}
     script = HERE / "session_python.py" if name == "python-sdk" else HERE / "node" / "session.mjs"
     # A script on stdin resolves packages from the working directory, which is the peer's.
     flags = ["-I"] if name == "python-sdk" else ["--input-type=module"]
@@ -78,6 +84,7 @@ def run_session(
     )
     assert done.returncode == 0, f"{name} ({mode}) failed:\n{done.stderr}\n{done.stdout}"
     report = cast(JsonObject, json.loads(done.stdout))
+    assert "Traceback" not in report["stderr"], report["stderr"]
     report["calls"] = dict(zip(calls, report["calls"], strict=True))
     return report
 
@@ -108,7 +115,6 @@ class ClientContract:
         assert session["problems"] == []
 
     def test_stderr_is_quiet(self, session: JsonObject) -> None:
-        assert "Traceback" not in session["stderr"]
         assert "rror" not in session["stderr"]
 
     def test_lists_what_is_on_the_wire(self, session: JsonObject, workspace: Path, environment: dict[str, str]) -> None:
@@ -158,12 +164,7 @@ class ClientContract:
     def test_door_list_is_merged(self, session: JsonObject, door_session: JsonObject) -> None:
         local = session["tools"]
         assert door_session["tools"][: len(local)] == local
-        assert [tool["name"] for tool in door_session["tools"][len(local) :]] == [
-            "describe",
-            "billing",
-            "agents",
-            "echo",
-        ]
+        assert [tool["name"] for tool in door_session["tools"][len(local) :]] == FROM_THE_DOOR
 
     def test_forwarded_call(self, door_session: JsonObject) -> None:
         outcome = door_session["calls"]["echo"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import threading
+import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -49,6 +50,9 @@ SERVER: JsonObject = {
     "capabilities": {"tools": {}},
     "serverInfo": {"name": "everything", "version": "1"},
 }
+APART = 0.05
+"""Seconds between events. TypeScript clients (1.32.2 and 2.4.0, so the bridge too) lose progress that arrives in one
+read with its result: they run notification handlers a turn later than response handlers."""
 
 
 def tools() -> list[JsonObject]:
@@ -86,15 +90,15 @@ class _Handler(BaseHTTPRequestHandler):
             return reply | {"result": RESULTS[params["name"]]}
         return reply | {"error": {"code": -32601, "message": f"unknown: {method}"}}
 
-    def _send(self, status: int, body: bytes, kind: str = "application/json") -> None:
+    def _send(self, status: int, body: bytes) -> None:
         self.send_response(status)
-        self.send_header("Content-Type", kind)
+        self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
 
     def _progress(self, message: JsonObject) -> None:
-        """Three notifications and the result, as one event stream."""
+        """Three notifications and the result as an event stream, in separate reads for whoever relays them."""
         meta = cast(JsonObject, message["params"].get("_meta") or {})
         token: object = meta.get("progressToken")
         steps: list[JsonObject] = [
@@ -102,8 +106,13 @@ class _Handler(BaseHTTPRequestHandler):
             for params in ({"progressToken": token, "progress": step, "total": 100} for step in (0, 50, 100))
         ]
         events = [*(steps if token is not None else []), self._reply(message)]
-        body = "".join(f"event: message\ndata: {json.dumps(event)}\n\n" for event in events)
-        self._send(200, body.encode(), "text/event-stream")
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.send_header("Connection", "close")
+        self.end_headers()
+        for event in events:
+            self.wfile.write(f"event: message\ndata: {json.dumps(event)}\n\n".encode())
+            time.sleep(APART)
 
 
 class _Server(ThreadingHTTPServer):

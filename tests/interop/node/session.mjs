@@ -6,28 +6,58 @@ const name = legacy ? "@modelcontextprotocol/sdk/client/" : "@modelcontextprotoc
 const { Client } = await import(legacy ? `${name}index.js` : name);
 const { StdioClientTransport } = await import(legacy ? `${name}stdio.js` : `${name}/stdio`);
 
-const info = { name: plan.peer, version: "1" };
-const client = legacy ? new Client(info) : new Client(info, { versionNegotiation: { mode: plan.mode } });
+const problems = [];
+const elicited = [];
+const heard = new Promise((resolve, reject) => {
+  const onChanged = (error, tools) => (error ? reject(error) : resolve(tools));
+  plan.listChanged = { tools: { onChanged } };
+});
+const options = { capabilities: plan.answer ? { elicitation: { form: {} } } : {} };
+if (!legacy) options.versionNegotiation = { mode: plan.mode };
+if (plan.hears) options.listChanged = plan.listChanged;
+const client = new Client({ name: plan.peer, version: "1" }, options);
+client.onerror = (error) => problems.push(String(error));
+if (plan.answer) {
+  const request = legacy ? (await import("@modelcontextprotocol/sdk/types.js")).ElicitRequestSchema : "elicitation/create";
+  client.setRequestHandler(request, async (asked) => {
+    elicited.push(asked.params);
+    return { action: "accept", content: plan.answer };
+  });
+}
+
 const [command, ...args] = plan.command;
 const transport = new StdioClientTransport({ command, args, env: plan.env, cwd: plan.cwd, stderr: "pipe" });
 const said = [];
 transport.stderr?.on("data", (part) => said.push(part));
-const problems = [];
-client.onerror = (error) => problems.push(String(error));
 
-async function attempt(call) {
+async function attempt(call, options = {}) {
   try {
-    return { result: await client.callTool(call) };
+    return { result: await (legacy ? client.callTool(call, undefined, options) : client.callTool(call, options)) };
   } catch (error) {
     return { error: { code: error.code ?? null, message: error.message } };
   }
+}
+
+// The same call twice: the second while the first is waiting, or instead of the first, once its progress is complete.
+async function twice(call, first) {
+  const progress = [];
+  const stop = new AbortController();
+  let second;
+  const onprogress = (step) => {
+    progress.push(step);
+    if (step.progress !== step.total) return;
+    if (first === "abort") stop.abort("no longer wanted");
+    second = attempt(call);
+  };
+  const outcome = await attempt(call, { onprogress, signal: stop.signal });
+  return { first: outcome, second: await second, progress };
 }
 
 await client.connect(transport);
 const listed = await client.listTools();
 const calls = [];
 for (const call of plan.calls) calls.push(await attempt(call));
-const together = await Promise.all(plan.together.map(attempt));
+const together = await Promise.all(plan.together.map((call) => attempt(call)));
 const report = {
   version: client.getNegotiatedProtocolVersion?.() ?? transport.protocolVersion ?? null,
   server: client.getServerVersion() ?? null,
@@ -36,6 +66,9 @@ const report = {
   tools: listed.tools,
   calls,
   together,
+  twice: plan.twice ? await twice(plan.twice, plan.first) : null,
+  changed: plan.hears ? await heard : null,
+  elicited,
   problems,
 };
 await client.close();

@@ -1,0 +1,107 @@
+"""An HTML page as Markdown for a reader who cannot see it (decision 0003: html-to-markdown does the conversion).
+
+Content comes first: when the part that calls itself the main one holds next to nothing, the whole body is used, and
+when that is empty too, what the page would show only after its scripts ran.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from hanzo_mcp.core.webpage import Source, prepare
+
+if TYPE_CHECKING:
+    from html_to_markdown import ConversionOptions
+
+_NEVER = (
+    *("nav", "button", "select", "input", "svg", "canvas", "dialog", "[aria-hidden=true]"),
+    *("[role=navigation]", "[role=search]", "[role=contentinfo]", "[role=banner]"),
+    *(".headerlink", ".header-anchor", ".hash-link", ".anchorjs-link", ".mw-editsection"),
+    *(".linenos", ".gutter", ".rouge-gutter", ".newsletter", ".advertisement", ".breadcrumbs"),
+    *(".cookie-banner", "#cookie-banner", "#onetrust-banner-sdk", "#CybotCookiebotDialog"),
+)
+_OUTSIDE_MAIN = ("footer", "aside", ".sidebar", ".footer", "#footer", "#nav", ".nav", ".menu", "#mw-navigation")
+_ENOUGH = 1000
+_TIMES = 4
+_IMAGE = re.compile(
+    r"(`{1,4})[^`]{1,200}\1|\[?!\[((?:[^\[\]\\]|\\.){0,300})\]\(((?:[^()]|\([^()]{0,200}\)){0,2000})\)(?:\](?=\())?"
+)
+_FENCE = re.compile(r"\s{0,40}(`{3,})([^`]*)")
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """``cut``: the page has more elements than are read."""
+
+    text: str
+    title: str
+    cut: bool
+
+
+class Unconvertible(Exception):
+    """The converter gave up; ``str()`` is its reason."""
+
+
+def from_html(source: str, url: str) -> Page:
+    """The main content of ``source`` with absolute links; ``url`` is where it came from. Raises ``Unconvertible``."""
+    page = prepare(source, url)
+    text = _best(page)
+    return Page(links_for_images(text), page.title, page.cut)
+
+
+def _best(page: Source) -> str:
+    inner = _converted(page.main, _options(page.base, _NEVER)) if page.main else ""
+    if len(inner) >= _ENOUGH:
+        return inner
+    whole = _converted(page.html, _options(page.base, _NEVER + _OUTSIDE_MAIN))
+    best = whole if len(whole) > _TIMES * len(inner) else inner
+    return best or _converted(page.html, _options(page.base, (), hidden="all"))
+
+
+def _converted(source: str, options: ConversionOptions) -> str:
+    from html_to_markdown import ConversionError, convert
+
+    try:
+        return (convert(source, options).content or "").strip()
+    except ConversionError as exc:
+        raise Unconvertible(str(exc)) from None
+
+
+def _options(base: str, without: tuple[str, ...], hidden: str = "drop") -> ConversionOptions:
+    from html_to_markdown import ConversionOptions, PreprocessingOptions
+
+    return ConversionOptions(
+        extract_metadata=False,
+        compact_tables=True,
+        hidden_content=hidden,
+        inline_data_media="alt_text_only",
+        base_url=base,
+        exclude_selectors=list(without),
+        preprocessing=PreprocessingOptions(preset="minimal", remove_navigation=False, remove_forms=False),
+    )
+
+
+def links_for_images(text: str) -> str:
+    """``![alt](url)`` as ``[image: alt](url)`` outside code: a client that renders the answer must not load it."""
+    lines: list[str] = []
+    open_fence = ""
+    for line in text.split("\n"):
+        fence = _FENCE.fullmatch(line) if "```" in line else None
+        if open_fence:
+            if fence and len(fence[1]) >= len(open_fence) and not fence[2].strip():
+                open_fence = ""
+        elif fence:
+            open_fence = fence[1]
+        elif "![" in line:
+            line = _IMAGE.sub(_as_link, line)
+        lines.append(line)
+    return "\n".join(lines)
+
+
+def _as_link(match: re.Match[str]) -> str:
+    if match[1]:
+        return match[0]
+    name = f"[image: {match[2]}]" if match[2] else "[image]"
+    return name if match[0].startswith("[") else f"{name}({match[3]})"
