@@ -29,7 +29,9 @@ _LANGUAGE = re.compile(
     r"(?:<div[^<>]{0,200}>\s{0,20})?)<pre(?=[\s>])",
     re.IGNORECASE,
 )
-_TABLE_TAG = re.compile(r"<(/?)(table|caption|thead|tbody|tfoot|tr|td|th|pre|h[12]|p|br)(?=[\s/>])[^<>]*>", re.IGNORECASE)
+_TABLE_TAG = re.compile(
+    r"<(/?)(table|caption|thead|tbody|tfoot|tr|td|th|pre|h[12]|p|br)(?=[\s/>])[^<>]*>", re.IGNORECASE
+)
 _GUTTER = re.compile(r"\sclass\s*=[^<>]*\b(?:linenos|lineno|gutter|line-numbers)\b", re.IGNORECASE)
 _INSIDE = frozenset({"pre", "h1", "h2", "p", "br"})
 _LAYOUT_CELLS = 20

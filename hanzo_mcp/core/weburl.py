@@ -19,7 +19,9 @@ _PORTS = {"http": 80, "https": 443}
 _FORBIDDEN = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\\\\]")
 _URL = re.compile(r"(https?)://([^/?#]*)([^?#]*)(\?[^#]*)?(?:#.*)?", re.IGNORECASE | re.DOTALL)
 _SERVER = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([^:\[\]@%\s]+))(?::([0-9]{1,5}))?")
-_NAME = re.compile(r"(?=.{1,253}\Z)[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?(?:\.[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?)*")
+_NAME = re.compile(
+    r"(?=.{1,253}\Z)[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?(?:\.[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?)*"
+)
 _NUMBER = re.compile(r"(?:.*\.)?(?:[0-9]+|0x[0-9a-f]*)")
 _BARE = re.compile(r"(?:\[[0-9A-Fa-f:.]+\]|[^\s:/?#@\\\[\]]+)(?::[0-9]{1,5})?(?:[/?#].*)?", re.DOTALL)
 _SAFE = "!#$%&'()*+,-./:;=?@[]_~"
@@ -121,7 +123,9 @@ def _host(text: str) -> str:
         try:
             return str(IPv4Address(name))
         except ValueError:
-            raise ValueError(f"{name!r} is a number but no address; write four decimal parts, as in 192.0.2.1") from None
+            raise ValueError(
+                f"{name!r} is a number but no address; write four decimal parts, as in 192.0.2.1"
+            ) from None
     if not _NAME.fullmatch(name):
         raise ValueError(f"{one_line(text, 80)!r} is not a host name")
     return name

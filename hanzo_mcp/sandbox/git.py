@@ -53,6 +53,8 @@ _OVERRIDES = (
     ("core.quotePath", "false"),
     ("credential.helper", ""),
     ("gpg.program", "/bin/false"),
+    ("gpg.ssh.program", "/bin/false"),
+    ("gpg.x509.program", "/bin/false"),
     ("commit.gpgSign", "false"),
     ("tag.gpgSign", "false"),
     ("log.showSignature", "false"),
@@ -67,7 +69,14 @@ _OVERRIDES = (
     ("gc.auto", "0"),
     ("maintenance.auto", "false"),
 )
-_DIFF = ("--no-ext-diff", "--no-textconv", "--submodule=short", "--ignore-submodules=dirty", "--no-color")
+_DIFF = (
+    "--no-ext-diff",
+    "--no-textconv",
+    "--submodule=short",
+    "--ignore-submodules=dirty",  # looking deeper would run git in the submodule, with its config and without ours
+    "--no-color",
+    f"-O{os.devnull}",
+)
 _VERBS: dict[str, tuple[str, ...]] = {
     "status": ("--ignore-submodules=dirty",),
     "diff": _DIFF,
@@ -75,7 +84,8 @@ _VERBS: dict[str, tuple[str, ...]] = {
     "rev-parse": (),
     "symbolic-ref": (),
 }
-_FROM_USER = ("core.excludesfile", "core.autocrlf", "core.eol", "safe.directory")
+_TRUSTED = "safe.directory"
+_FROM_USER = ("core.excludesfile", "core.autocrlf", "core.eol", _TRUSTED)
 """Settings of the user's own config that change what a read shows and run nothing."""
 Pairs = tuple[tuple[str, str], ...]
 
@@ -104,9 +114,9 @@ class Git:
         of it is outside the workspace or its owner is somebody else, ``Unavailable`` without a usable git."""
         place = files.place(path)
         cwd = files.real(place)
-        program = _Program(launcher, _executable(launcher, files))
+        program = _program(launcher, files)
         canary = f"hanzo.c{secrets.token_hex(8)}"
-        base = (*_OVERRIDES, *user, (canary, "1"))
+        base = (*_OVERRIDES, *(pair for pair in user if pair[0] == _TRUSTED), (canary, "1"))
         listed, found = await asyncio.gather(
             program.run(["config", "--includes", "--name-only", "-z", "--list"], cwd, base, keep=_CONFIG_BYTES),
             program.run(["rev-parse", "--path-format=absolute", *_LOCATE], cwd, base),
@@ -115,7 +125,7 @@ class Git:
         location = _located(found, place.shown)
         for what in ("top", "git_dir", "common_dir"):
             _inside(files, getattr(location, what), place.shown)
-        forwarded = tuple((key, value) for key, value in user if key not in keys or key == "safe.directory")
+        forwarded = tuple((key, value) for key, value in user if key not in keys or key == _TRUSTED)
         return cls(program, location, keys, (*_OVERRIDES, *forwarded, *_neutral(keys)))
 
     async def run(
@@ -139,12 +149,12 @@ _LOCATE = ("--absolute-git-dir", "--git-common-dir", "--show-object-format", "--
 
 async def user_settings(launcher: Launcher, files: Workspace) -> Pairs:
     """What the user's own config (global and system) says about ignored files, line endings and trusted owners."""
-    program = _Program(launcher, _executable(launcher, files))
+    program = _program(launcher, files)
     environment = launcher.environment()
     home = environment.get("HOME", "")
     own = {key: environment[key] for key in ("HOME", "XDG_CONFIG_HOME") if key in environment}
     # A GIT_DIR that does not exist keeps the config of whatever repository we are in out of the list.
-    env = {"PATH": environment["PATH"], "LC_ALL": "C", "GIT_DIR": "/nonexistent", **own}
+    env = {"PATH": program.search, "LC_ALL": "C", "GIT_DIR": "/nonexistent", **own}
     done = await launcher.run(
         [program.path, "config", "--includes", "-z", "--list"], cwd="/", env=env, timeout=SECONDS, keep=_CONFIG_BYTES
     )
@@ -165,6 +175,7 @@ class _Program:
 
     launcher: Launcher
     path: str
+    search: str
 
     async def run(
         self,
@@ -176,7 +187,7 @@ class _Program:
         keep: int = 64 * 1024,
         timeout: float = SECONDS,
     ) -> Completed:
-        env = {"PATH": self.launcher.environment()["PATH"], **_ENVIRONMENT, **_as_environment(pairs)}
+        env = {"PATH": self.search, **_ENVIRONMENT, **_as_environment(pairs)}
         argv = [self.path, "--no-pager", "--no-optional-locks", *args]
         return await self.launcher.run(argv, cwd=cwd, env=env, timeout=timeout, keep=keep, stdout=stdout)
 
@@ -189,15 +200,16 @@ def _as_environment(pairs: Pairs) -> dict[str, str]:
     return found
 
 
-def _executable(launcher: Launcher, files: Workspace) -> str:
-    """git on the PATH, never one that lies in the workspace."""
+def _program(launcher: Launcher, files: Workspace) -> _Program:
+    """git from the folders of the PATH that are not in the workspace."""
     roots = [root.path for root in files.roots]
     entries = launcher.environment()["PATH"].split(os.pathsep)
     outside = [entry for entry in entries if not any(_is_below(root, os.path.realpath(entry)) for root in roots)]
-    found = shutil.which("git", path=os.pathsep.join(outside))
+    search = os.pathsep.join(outside)
+    found = shutil.which("git", path=search)
     if found is None:
         raise Unavailable("git is not installed, or not on the PATH of the server. Install git to use this tool.")
-    return found
+    return _Program(launcher, found, search)
 
 
 def _is_below(root: str, path: str) -> bool:
@@ -211,7 +223,7 @@ def _keys(listed: Completed, canary: str) -> frozenset[str]:
     if listed.stdout.dropped:
         raise Denied("The repository's config is larger than 1 MB; it is not used.", by="sandbox")
     names = listed.stdout.head + listed.stdout.tail
-    keys = frozenset(names.decode("utf-8", "surrogateescape").split("\0"))
+    keys = frozenset(filter(None, names.decode("utf-8", "surrogateescape").split("\0")))
     if canary not in keys:
         raise Unavailable("git is too old: hanzo-mcp needs 2.31 or newer to keep a repository from running programs.")
     return keys
@@ -256,7 +268,7 @@ def _no_repository(said: str, shown: str) -> ToolError:
     if "dubious ownership" in said:
         return Denied(
             f"{shown}: the repository belongs to another user, so git does not trust it. If you do, run "
-            "`git config --global --add safe.directory FOLDER` yourself and start the server again.",
+            "`git config --global --add safe.directory FOLDER` yourself.",
             by="git",
         )
     if "cannot use bare repository" in said:

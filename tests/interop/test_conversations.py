@@ -1,4 +1,4 @@
-"""What a server says beside its answers, as foreign clients hear it: changed lists, progress, questions. And cancelling.
+"""What a server says beside its answers, as foreign clients hear it: changed lists, progress, questions; and cancel.
 
 A door decides when each of these happens, so nothing here waits for time to pass.
 """
