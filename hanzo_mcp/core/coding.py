@@ -37,7 +37,7 @@ def decode(data: bytes, coding: str, limit: int) -> tuple[bytes, str]:
     if not data:
         return b"", ""
     try:
-        return _inflate(data, zlib.decompressobj(_wbits(data, coding)), limit)
+        return _inflate(data, _wbits(data, coding), limit)
     except zlib.error as exc:
         raise Undecodable(f"the body is not valid {coding} ({exc})") from None
 
@@ -48,7 +48,8 @@ def _wbits(data: bytes, coding: str) -> int:
     return -zlib.MAX_WBITS if coding == "deflate" and not zlib_header else _AUTO
 
 
-def _inflate(data: bytes, stream: zlib._Decompress, limit: int) -> tuple[bytes, str]:
+def _inflate(data: bytes, wbits: int, limit: int) -> tuple[bytes, str]:
+    stream = zlib.decompressobj(wbits)
     found = bytearray()
     while not stream.eof:
         piece = stream.decompress(data, min(_PIECE, limit + 1 - len(found)))

@@ -21,13 +21,13 @@ def indented(source: str) -> str | None:
         return None
     pieces: list[str] = []
     depth, before = 0, ""
-    for token in _TOKEN.findall(source):
-        if token in "]}":
+    for part in _TOKEN.findall(source):
+        if part in "]}":
             depth -= 1
-        if (token in "]}" and before not in "[{") or (before in ("[", "{", ",") and token not in "]}"):
+        if (part in "]}" and before not in "[{") or (before in ("[", "{", ",") and part not in "]}"):
             pieces.append("\n" + "  " * min(depth, _DEEPEST))
-        pieces.append(": " if token == ":" else token)
-        if token in "[{":
+        pieces.append(": " if part == ":" else part)
+        if part in "[{":
             depth += 1
-        before = token
+        before = part
     return "".join(pieces)

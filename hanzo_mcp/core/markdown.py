@@ -95,7 +95,8 @@ def links_for_images(text: str) -> str:
         elif fence:
             open_fence = fence[1]
         elif "![" in line:
-            line = _IMAGE.sub(_as_link, line)
+            lines.append(_IMAGE.sub(_as_link, line))
+            continue
         lines.append(line)
     return "\n".join(lines)
 

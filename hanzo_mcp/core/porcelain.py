@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -126,6 +129,41 @@ def _words(letters: bytes) -> tuple[str, str]:
     return _CHANGES.get(staged, ""), _CHANGES.get(unstaged, "")
 
 
+def head_lines(found: Status, operation: str | None) -> list[str]:
+    """Branch, upstream, operation in progress and stashes, for people."""
+    at = found.oid[:12] if found.oid else "no commits yet"
+    lines = [f"On branch {found.branch} ({at})" if found.branch else f"HEAD detached at {at}"]
+    if found.upstream and found.ahead is None:
+        lines.append(f"Upstream {found.upstream} is gone")
+    elif found.upstream and not found.ahead and not found.behind:
+        lines.append(f"Up to date with {found.upstream}")
+    elif found.upstream:
+        lines.append(f"Compared with {found.upstream}: {found.ahead} ahead, {found.behind} behind")
+    if operation:
+        lines.append(f"In progress: {operation}")
+    if found.stashes:
+        lines.append(f"Stashes: {found.stashes}")
+    return lines
+
+
+def entry_lines(found: Status, page: Sequence[Entry]) -> list[str]:
+    """The entries of a page in the groups of ``git status``."""
+    if not found.entries:
+        return ["Nothing to commit, working tree clean"]
+    groups = {
+        "Conflicts": [f"{entry.conflict}: {entry.path}" for entry in page if entry.conflict],
+        "Staged": [_change(entry.staged, entry) for entry in page if entry.staged],
+        "Not staged": [_change(entry.unstaged, entry) for entry in page if entry.unstaged],
+        "Untracked": [entry.path for entry in page if entry.untracked],
+    }
+    return [line for title, lines in groups.items() if lines for line in (f"{title}:", *(f"  {x}" for x in lines))]
+
+
+def _change(word: str, entry: Entry) -> str:
+    name = f"{entry.original} -> {entry.path}" if entry.original and word in ("renamed", "copied") else entry.path
+    return f"{word}: {name}{' (submodule)' if entry.submodule else ''}"
+
+
 _ESCAPED = {ord("\n"): r"\n", ord("\t"): r"\t", ord("\r"): r"\r", ord('"'): r"\"", ord("\\"): r"\\"}
 
 
@@ -139,3 +177,19 @@ def quoted(name: bytes) -> str:
         return text
     shown = "".join(_ESCAPED.get(byte) or (chr(byte) if 32 <= byte < 127 else f"\\{byte:03o}") for byte in name)
     return f'"{shown}"'
+
+
+def unquoted(text: str) -> str:
+    """The file name behind ``quoted``, in the form ``os.fsencode`` takes; other text is a name already."""
+    if len(text) < 3 or not (text.startswith('"') and text.endswith('"')):
+        return text
+    return os.fsdecode(_ESCAPE.sub(_byte, text[1:-1].encode("utf-8", "surrogateescape")))
+
+
+_ESCAPE = re.compile(rb"\\([0-7]{3}|.)", re.DOTALL)
+_PLAIN = {shown[1].encode(): bytes([byte]) for byte, shown in _ESCAPED.items()}
+
+
+def _byte(found: re.Match[bytes]) -> bytes:
+    code = found[1]
+    return bytes([int(code, 8) & 0xFF]) if len(code) == 3 else _PLAIN.get(code, code)

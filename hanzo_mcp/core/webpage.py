@@ -1,7 +1,8 @@
-"""Making an HTML source ready to become readable text: what to leave out, where the content is, which tables are layout.
+"""Making an HTML source ready to be read: what to leave out, where the content is, which tables are only layout.
 
 Works on the source text with linear scans instead of a tree: a page of 200 KB costs a few milliseconds, and no input
-makes it quadratic: every pattern stops at the next ``<`` or after a few hundred characters. The Markdown itself is the converter's work.
+makes it quadratic, since every pattern stops at the next ``<`` or after a few hundred characters. The Markdown itself
+is the converter's work.
 """
 
 from __future__ import annotations

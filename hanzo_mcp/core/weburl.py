@@ -29,7 +29,7 @@ _SAFE = "!#$%&'()*+,-./:;=?@[]_~"
 
 @dataclass(frozen=True, slots=True)
 class WebUrl:
-    """``host`` is a lower-case ASCII name or an address in canonical form without brackets; ``target`` path and query."""
+    """``host``: a lower-case ASCII name or a canonical address without brackets. ``target``: path and query."""
 
     scheme: str
     host: str
@@ -95,7 +95,7 @@ def join(base: WebUrl, location: str) -> WebUrl:
 
 
 def host_port(text: str) -> tuple[str, int]:
-    """An entry of ``fetch.allow_hosts``: exactly ``host:port``, in the spelling ``parse`` gives. Raises ``ValueError``."""
+    """An entry of ``fetch.allow_hosts``: ``host:port``, in the spelling ``parse`` gives. Raises ``ValueError``."""
     server = _SERVER.fullmatch(text.strip())
     if server is None or not server[3]:
         raise ValueError('not "host:port"')

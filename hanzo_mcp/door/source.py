@@ -83,7 +83,7 @@ class DoorSource:
                 await self._first.wait()
         except TimeoutError:
             self._audience.notice(
-                "warning", f"{self.origin} has not answered within {seconds} s; local tools only so far."
+                "warning", f"{self.origin} has not answered within {seconds:g} s; local tools only so far."
             )
 
     async def _refresh(self) -> None:

@@ -40,12 +40,12 @@ async def send(url: WebUrl, request: Request, route: Route, limits: Limits, prog
     Raises ``Unavailable`` for every network fault and ``TooLarge`` for headers beyond their limit.
     """
     try:
-        stream = _Counted(await _connected(url, route, limits), limits.headers)
+        stream = _Counted(url, await _connected(url, route, limits), limits.headers)
         connection = httpcore.AsyncHTTP11Connection(_origin(url), stream)
         async with contextlib.aclosing(connection):
             progress.doing = f"waiting for {url.server} to answer"
             response = await connection.handle_async_request(_request(url, request))
-            stream.room, stream.what = limits.wire + _FRAMING, "framing of the body"
+            stream.room, stream.what = limits.wire + _FRAMING, "chunk headers"
             return await _answer(url, response, limits, progress)
     except httpcore.TimeoutException:
         raise Unavailable(f"{url}: {url.server} did not accept a connection in time.", retryable=True) from None
@@ -57,7 +57,8 @@ async def send(url: WebUrl, request: Request, route: Route, limits: Limits, prog
 
 async def dial(address: str, port: int, seconds: float) -> httpcore.AsyncNetworkStream:
     """A TCP connection to a literal address."""
-    return await httpcore.AnyIOBackend().connect_tcp(address, port, timeout=seconds)
+    backend = cast("httpcore.AsyncNetworkBackend", httpcore.AnyIOBackend())
+    return await backend.connect_tcp(address, port, timeout=seconds)
 
 
 async def _connected(url: WebUrl, route: Route, limits: Limits) -> httpcore.AsyncNetworkStream:
@@ -143,12 +144,12 @@ def _fault(exc: Exception) -> str:
 class _Counted(httpcore.AsyncNetworkStream):
     """A stream that gives at most ``room`` bytes; ``what`` says of which part of the answer they are."""
 
-    def __init__(self, inner: httpcore.AsyncNetworkStream, room: int) -> None:
-        self._inner, self.room, self.what = inner, room, "headers"
+    def __init__(self, url: WebUrl, inner: httpcore.AsyncNetworkStream, room: int) -> None:
+        self._url, self._inner, self.room, self.what = url, inner, room, "headers"
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
         if self.room <= 0:
-            raise TooLarge(f"The {self.what} of the answer are larger than any honest server's; nothing was kept.")
+            raise TooLarge(f"{self._url}: the {self.what} of the answer exceed their limit; nothing was kept.")
         data = await self._inner.read(min(max_bytes, self.room), timeout)
         self.room -= len(data)
         return data

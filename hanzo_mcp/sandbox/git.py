@@ -143,6 +143,10 @@ class Git:
             raise TimedOut(f"git {verb}: took more than {timeout:g} s and was stopped.")
         return done
 
+    def operation(self, files: Workspace) -> str | None:
+        """The merge, rebase, ... that waits to be continued, in words. Its files are read through the workspace."""
+        return _operation(_Notes(files, self.location.git_dir))
+
 
 _LOCATE = ("--absolute-git-dir", "--git-common-dir", "--show-object-format", "--is-inside-work-tree", "--show-toplevel")
 
@@ -294,3 +298,43 @@ def failure(done: Completed, verb: str) -> ToolError:
     kind = NotFound if any(words in said for words in missing) else Unavailable
     return kind(f"git {verb}: {said or f'ended with {done.code}'}")
 
+
+@dataclass(frozen=True, slots=True)
+class _Notes:
+    """The small files in which git remembers an operation."""
+
+    files: Workspace
+    folder: str
+
+    def exists(self, name: str) -> bool:
+        try:
+            self.files.stat(self.files.place(os.path.join(self.folder, name)))
+        except ToolError:
+            return False
+        return True
+
+    def read(self, name: str) -> str:
+        try:
+            data = self.files.read(self.files.place(os.path.join(self.folder, name)), 64 * 1024)
+        except ToolError:
+            return "?"
+        return one_line(data.decode("utf-8", "replace"), 200)
+
+
+_MARKS = (("MERGE_HEAD", "merge"), ("CHERRY_PICK_HEAD", "cherry-pick"), ("REVERT_HEAD", "revert"))
+
+
+def _operation(notes: _Notes) -> str | None:
+    if notes.exists("rebase-merge"):
+        branch = notes.read("rebase-merge/head-name").removeprefix("refs/heads/")
+        step = f"step {notes.read('rebase-merge/msgnum')} of {notes.read('rebase-merge/end')}"
+        return f"rebase of {branch} onto {notes.read('rebase-merge/onto')[:12]}, {step}"
+    if notes.exists("rebase-apply"):
+        kind = "am" if notes.exists("rebase-apply/applying") else "rebase"
+        return f"{kind}, step {notes.read('rebase-apply/next')} of {notes.read('rebase-apply/last')}"
+    for name, words in _MARKS:
+        if notes.exists(name):
+            return f"{words} of {' '.join(oid[:12] for oid in notes.read(name).split())}"
+    if notes.exists("sequencer"):
+        return "cherry-pick or revert of several commits"
+    return "bisect" if notes.exists("BISECT_LOG") else None

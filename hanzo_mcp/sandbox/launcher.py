@@ -56,9 +56,7 @@ class Launcher:
     """Starts children for the tools. ``environ`` is the environment to pick allowed names from."""
 
     def __init__(self, environ: Mapping[str, str]) -> None:
-        self._base = {
-            key: value for key, value in environ.items() if key in _PASSED or key.startswith(("LC_", "XDG_"))
-        }
+        self._base = {key: value for key, value in environ.items() if key in _PASSED or key.startswith(("LC_", "XDG_"))}
         self._base["PATH"] = _absolute(environ.get("PATH", os.defpath))
         self._running: dict[int, _Child] = {}
         self._left: set[_Child] = set()
@@ -84,8 +82,8 @@ class Launcher:
         """Run to the end, to ``timeout`` seconds or to cancellation; in the last two cases nothing of it is left.
 
         ``env`` replaces the environment when given. ``keep`` bytes of head and of tail are kept of each stream;
-        ``stdout`` collects that one instead. ``on_output`` hears the bytes of both. Raises ``NotFound``, ``InvalidInput`` and the errors of the errno
-        table when it cannot start.
+        ``stdout`` collects that one instead. ``on_output`` hears the bytes of both. Raises ``NotFound``,
+        ``InvalidInput`` and the errors of the errno table when it cannot start.
         """
         adopt_orphans()
         mark = f"{os.getpid()}-{next(self._numbers)}"
@@ -264,7 +262,7 @@ class _Child:
         """TERM, and after the grace KILL, to the whole tree."""
         self.tree.signal(signal.SIGTERM)
         deadline = self._loop.time() + GRACE
-        while self._loop.time() < deadline and (not self._gone.done() or self.tree.alive()):
+        while self._loop.time() < deadline and (not self._gone.done() or self.tree.alive()):  # noqa: ASYNC110 - no event
             await asyncio.sleep(_POLL)
         await self._kill()
 

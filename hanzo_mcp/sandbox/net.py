@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from hanzo_mcp import __version__
+from hanzo_mcp.core.text import one_line
 from hanzo_mcp.errors import ConfigError, Denied, InvalidInput, TimedOut, Unavailable
 
 if TYPE_CHECKING:
@@ -28,12 +29,15 @@ MEGABYTE = 1024 * 1024
 USER_AGENT = f"Mozilla/5.0 (compatible; hanzo-mcp/{__version__}; +https://hanzo.ai)"
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _SAFE_METHODS = frozenset({"GET", "HEAD"})
+_METHOD = re.compile(r"(?!connect|trace)[a-z]{1,20}", re.IGNORECASE)
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
-_HEADER_VALUE = re.compile("[\t\x20-\x7e\x80-\xff]*")
+_HEADER_VALUE = re.compile("[\t\x20-\x7e]*")
 # Ours alone: framing, hop-by-hop (RFC 9110 §7.6.1), and what would speak in somebody's name.
 _RESERVED = frozenset(
-    "host connection keep-alive te trailer transfer-encoding upgrade expect content-length accept-encoding "
-    "cookie authorization".split()
+    {
+        *("host", "connection", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade", "expect"),
+        *("content-length", "accept-encoding", "cookie", "authorization"),
+    }
 )
 _LOOKUPS = threading.BoundedSemaphore(32)
 
@@ -117,7 +121,7 @@ class Http:
         self,
         allow_hosts: Sequence[str] = (),
         *,
-        limits: Limits = Limits(),  # noqa: B008 - frozen
+        limits: Limits = Limits(),
         lookup: Lookup = system_lookup,
         dial: Dial | None = None,
         tls: ssl.SSLContext | None = None,
@@ -142,6 +146,8 @@ class Http:
         from hanzo_mcp.core import weburl
 
         first = weburl.parse(url)
+        if not _METHOD.fullmatch(method):
+            raise InvalidInput(f"method: {one_line(method, 40)!r} is not one that can be sent.")
         request = Request(method.upper(), _checked(headers or {}), body)
         progress = Progress("starting")
         try:
@@ -158,14 +164,12 @@ class Http:
             addresses, near = await self._vetted(url, progress, after=None if not visited else near)
             answer = await self._hop(url, request, addresses, progress)
             if answer.location is None:
-                return Fetched(
-                    answer.status, str(url), answer.headers, answer.body, tuple(map(str, visited)), answer.cut
-                )
+                hops = tuple(map(str, visited))
+                return Fetched(answer.status, str(url), answer.headers, answer.body, hops, answer.cut)
             visited.append(url)
             if len(visited) > self.limits.redirects:
-                raise Unavailable(
-                    f"{visited[0]}: more than {self.limits.redirects} redirects, the last to {answer.location}."
-                )
+                last = one_line(answer.location, 120)
+                raise Unavailable(f"{visited[0]}: more than {self.limits.redirects} redirects, the last to {last}.")
             target = _redirected(url, answer.location)
             request = _carried(request, answer.status, url, target)
             url = target
@@ -223,12 +227,13 @@ class Http:
 
 
 def _trust_store() -> ssl.SSLContext:
-    """The system's certificates and Mozilla's."""
+    """The system's certificates and Mozilla's. Unlike the default context it logs no keys for ``SSLKEYLOGFILE``."""
     import ssl
 
     import certifi
 
-    context = ssl.create_default_context()
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.load_default_certs()
     context.load_verify_locations(certifi.where())
     context.set_alpn_protocols(["http/1.1"])
     return context
@@ -257,16 +262,13 @@ def _checked(headers: Mapping[str, str]) -> dict[str, str]:
 
 
 def _refused(url: WebUrl, address: str, kind: str, openable: bool) -> Denied:
-    shown = address if address == url.host else f"{url.host} is {address},"
+    what = f"{address} is" if address == url.host else f"{url.host} is {address},"
     way = (
         f'The user can open it by adding "{url.server}" to fetch.allow_hosts in the user settings.'
         if openable
         else "It cannot be opened by fetch.allow_hosts."
     )
-    return Denied(
-        f"{url}: {shown} {'is ' if address == url.host else ''}{kind}; only the public web is fetched. {way}",
-        by="sandbox",
-    )
+    return Denied(f"{url}: {what} {kind}; only the public web is fetched. {way}", by="sandbox")
 
 
 def _redirected(url: WebUrl, location: str) -> WebUrl:

@@ -81,7 +81,7 @@ class Tree:
         return bool(self.members()) or (not _HAS_PROC and self._group(0))
 
     def signal(self, number: int) -> None:
-        """Signal all of it. A leader that is gone may have lent its number to a stranger, so its group is left alone."""
+        """Signal all of it. The number of a leader that is gone may be a stranger's now: its group is left alone."""
         members = self.members()
         if not self.leader_gone or not _HAS_PROC:
             self._group(number)

@@ -32,7 +32,9 @@ class Output:
         if not self.dropped:
             return (self.head + self.tail).decode("utf-8", "replace")
         head, tail = _whole_end(self.head), _whole_start(self.tail)
-        return f"{head.decode('utf-8', 'replace')}\n… {self.dropped} bytes left out …\n{tail.decode('utf-8', 'replace')}"
+        return (
+            f"{head.decode('utf-8', 'replace')}\n… {self.dropped} bytes left out …\n{tail.decode('utf-8', 'replace')}"
+        )
 
 
 def _whole_end(data: bytes) -> bytes:

@@ -9,6 +9,7 @@ from hanzo_mcp.runtime.local import Context, Op, Tool
 from hanzo_mcp.runtime.params import Params
 
 _KEPT = 200
+_SHOWN = 10
 
 
 class Think(Params):
@@ -24,9 +25,12 @@ async def think(ctx: Context, params: Think) -> Result:
     """Append a thought and answer with the chain of its branch so far."""
     chains: dict[str, list[Think]] = ctx.memo.setdefault(ctx.session_id, {})
     chain = chains.setdefault(params.branch or "main", [])
+    if len(chain) >= _KEPT:
+        del chain[0]
     chain.append(params)
-    del chain[:-_KEPT]
-    return Result.text("\n".join(_line(number, thought) for number, thought in enumerate(chain, 1)))
+    earlier = max(0, len(chain) - _SHOWN)
+    lines = [_line(number, thought) for number, thought in enumerate(chain[earlier:], earlier + 1)]
+    return Result.text("\n".join([f"… {earlier} earlier thoughts", *lines] if earlier else lines))
 
 
 def _line(number: int, thought: Think) -> str:
