@@ -152,8 +152,12 @@ class Workspace:
     def read(self, place: Place, limit: int) -> bytes:
         """The whole of a regular file of at most ``limit`` bytes. Raises ``TooLarge``."""
         fd = self.open(place)
-        with os.fdopen(fd, "rb") as file:
+        try:
             size = _regular_size(fd, place)
+        except BaseException:
+            os.close(fd)
+            raise
+        with os.fdopen(fd, "rb") as file:
             if size > limit:
                 raise TooLarge(f"{place.shown}: {size} bytes, more than the {limit} read at once.")
             data = file.read(limit + 1)

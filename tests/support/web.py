@@ -118,9 +118,9 @@ def fixed(body: bytes | str = b"", status: int = 200, **headers: str) -> Page:
     return page
 
 
-def html(body: str, **headers: str) -> Page:
+def html(body: str) -> Page:
     """An HTML page in UTF-8."""
-    return fixed(body, content_type="text/html; charset=utf-8", **headers)
+    return fixed(body, content_type="text/html; charset=utf-8")
 
 
 def redirect(location: str, status: int = 302) -> Page:
