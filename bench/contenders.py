@@ -17,6 +17,8 @@ from bench.messages import THOUGHT, call
 COMMAND = "HANZO_BENCH_COMMAND"
 """Environment variable with another command line to measure as ours."""
 OURS, ASYNCIO, BLOCKING, SDK = "hanzo-mcp", "asyncio echo", "blocking echo", "SDK low-level"
+KEY = "bench-0123456789abcdef"
+"""As long as a real one: masking it in results is part of the work."""
 PEERS = Path(__file__).parent / "peers"
 
 
@@ -62,7 +64,7 @@ class Place:
     def environ(self) -> dict[str, str]:
         """The environment of a fresh machine; the door is off unless ``settings`` say otherwise."""
         base = {"HOME": str(self.root / "home"), "PATH": os.environ.get("PATH", os.defpath), "LANG": "C.UTF-8"}
-        return {**base, "HANZO_API_KEY": "test", "HANZO_MCP_DOOR": "off", **self.settings}
+        return {**base, "HANZO_API_KEY": KEY, "HANZO_MCP_DOOR": "off", **self.settings}
 
     def spawn(self, command: tuple[str, ...]) -> Server:
         """Start a server here."""

@@ -93,6 +93,10 @@ class Server:
         if written < len(data):
             raise self._failure("does not read fast enough for one write")
 
+    def speaks(self, seconds: float) -> bool:
+        """Does it say something, or end, within ``seconds``? Reads nothing."""
+        return bool(self._readable.poll(seconds * 1000))
+
     def lines(self, deadline: float = DEADLINE) -> tuple[float, bytes]:
         """The next whole line or lines, with the time they were read. Raises ``ServerFailed``."""
         while True:
@@ -108,12 +112,19 @@ class Server:
 
     def reply(self, request_id: int | str, deadline: float = DEADLINE) -> tuple[float, Json]:
         """Read up to the reply to a request, other messages dropped; its arrival and its ``result``."""
-        while True:
+        return self.replies([request_id], deadline)[request_id]
+
+    def replies(
+        self, request_ids: Sequence[int | str], deadline: float = DEADLINE
+    ) -> dict[int | str, tuple[float, Json]]:
+        """The same for several requests, answered in any order."""
+        found: dict[int | str, tuple[float, Json]] = {}
+        while len(found) < len(request_ids):
             now, data = self.lines(deadline)
-            for line in data.splitlines():
-                message = json.loads(line)
-                if message.get("id") == request_id and "method" not in message:
-                    return now, self.result(message)
+            for message in map(json.loads, data.splitlines()):
+                if message.get("id") in request_ids and "method" not in message:
+                    found[message["id"]] = now, self.result(message)
+        return found
 
     def ask(self, request: bytes, request_id: int | str) -> tuple[float, Json]:
         """Send one request and wait; seconds from write to reply, and the ``result``."""

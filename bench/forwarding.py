@@ -15,8 +15,8 @@ from typing import Any, TypeVar
 
 import httpx
 
-from bench import messages
-from bench.contenders import Place, ours, place
+from bench import messages, proc
+from bench.contenders import KEY, Place, ours, place
 from bench.driver import Flood, Server, ServerFailed, is_error
 from bench.endpoint import CALLED, Endpoint
 from bench.load import undisturbed
@@ -47,6 +47,8 @@ class Way:
 
     latencies: list[float] = field(default_factory=list[float])
     """One call at a time; seconds."""
+    cpu: float = 0.0
+    """CPU seconds of those calls: of the server, or of this process for the bare posts."""
     bursts: dict[int, Burst] = field(default_factory=lambda: {hold: Burst() for hold in HOLDS})
 
 
@@ -81,7 +83,7 @@ class Bare:
     def __init__(self, url: str) -> None:
         self._url = url
         self._runner = asyncio.Runner()
-        self._client = httpx.AsyncClient(timeout=60, trust_env=False, headers={"Authorization": "Bearer test"})
+        self._client = httpx.AsyncClient(timeout=60, trust_env=False, headers={"Authorization": f"Bearer {KEY}"})
 
     def one_by_one(self, bodies: Sequence[bytes]) -> list[float]:
         """Seconds of each post."""
@@ -141,9 +143,13 @@ def _measure(endpoint: Endpoint, where: Place, turns: int, calls: int, say: Say)
 
 def _one_by_one(samples: Forwarding, bare: Bare, server: Server, calls: int) -> None:
     with undisturbed():
+        used = time.process_time()
         samples.bare.latencies += bare.one_by_one([hold(number, 0) for number in range(calls)])
+        samples.bare.cpu += time.process_time() - used
     with undisturbed():
+        used = proc.cpu(server.pid)
         flood = server.flood(lambda number: hold(number, 0), calls, 1, 60)
+        samples.through.cpu += proc.cpu(server.pid) - used
     if flood.errors:
         raise ServerFailed(f"{len(flood.errors)} forwarded calls failed, first: {flood.errors[0]}")
     samples.through.latencies += flood.latencies

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from time import perf_counter
 
 from bench import messages, proc
 from bench.contenders import Contender, Place
@@ -17,6 +18,7 @@ from bench.driver import Server
 IDLE = 1.0
 """Seconds without a message after which memory is called idle."""
 _SETTLED = 0.3
+_BESIDE = 0.005
 
 Say = Callable[[str], None]
 
@@ -40,6 +42,8 @@ class Starts:
     rss_idle: list[float] = field(default_factory=list[float])
     idle_call: list[float] = field(default_factory=list[float])
     """The first call after ``IDLE`` seconds of quiet, from its write to its reply."""
+    idle_ping: list[float] = field(default_factory=list[float])
+    """A ping sent on the reply to that call, or ``_BESIDE`` seconds after its write if there is none by then."""
     rss_called: list[float] = field(default_factory=list[float])
     exit_called: list[float] = field(default_factory=list[float])
     """End of input with nothing to do, to the end of the process, after a call was served."""
@@ -112,9 +116,20 @@ def _rested(contenders: Sequence[Contender], place: Place, samples: dict[str, St
             opened(server)
         time.sleep(IDLE)
         for name, server in servers:
-            samples[name].rss_idle.append(proc.rss(server.pid))
-            samples[name].idle_call.append(server.ask(messages.think("first"), "first")[0])
-            samples[name].rss_called.append(proc.rss(server.pid))
+            _first_call(server, samples[name])
         time.sleep(_SETTLED)
         for name, server in servers:
             samples[name].exit_called.append(server.leave())
+
+
+def _first_call(server: Server, samples: Starts) -> None:
+    samples.rss_idle.append(proc.rss(server.pid))
+    called = perf_counter()
+    server.send(messages.think("first"))
+    arrived = server.replies(["first"]) if server.speaks(_BESIDE) else {}
+    pinged = perf_counter()
+    server.send(messages.ping("ping"))
+    arrived |= server.replies([name for name in ("first", "ping") if name not in arrived])
+    samples.idle_call.append(arrived["first"][0] - called)
+    samples.idle_ping.append(arrived["ping"][0] - pinged)
+    samples.rss_called.append(proc.rss(server.pid))

@@ -93,6 +93,13 @@ def starts(samples: Mapping[str, startup.Starts]) -> Table:
     add("CPU time to the list, ms", samples, lambda one: spread(one.cpu))
     add("spawn → first call's reply, called at once, ms", samples, lambda one: spread(one.called))
     add("first call after 1 s of rest, ms", samples, lambda one: spread(one.idle_call))
+    add(
+        "ping at most 5 ms after that call was sent, ms",
+        samples,
+        lambda one: spread(one.idle_ping),
+        "< 10",
+        lambda values: values[OURS] < 10,
+    )
     add("RSS on the list, MiB", samples, lambda one: spread(one.rss, 1), "≤ 25", below(25))
     add("RSS after 1 s of rest, MiB", samples, lambda one: spread(one.rss_idle, 1), "≤ 25", below(25))
     add("RSS after the first call, MiB", samples, lambda one: spread(one.rss_called, 1))
@@ -156,6 +163,9 @@ def forwarding(samples: Forwarding) -> Table:
         table.add(
             f"one at a time, {label}, ms", short(ours), short(theirs), added, ratio(ours, theirs), wanted, verdict(met)
         )
+    ours, theirs = (way.cpu / len(way.latencies) * _US for way in (through, bare))
+    used = [short(value) for value in (ours, theirs, ours - theirs)]
+    table.add("one at a time, CPU of the server or poster per call, µs", *used, ratio(ours, theirs), "", "")
     for milliseconds in through.bursts:
         _burst_rows(table, samples, milliseconds)
     return table
@@ -180,23 +190,24 @@ def states(samples: Mapping[str, doorstates.Starts]) -> Table:
         "Door: start-up by what the endpoint does",
         ("door", "initialize", "÷ off", "list, warm", "÷ off", "exit, warm", "first list ever", "exit, first", ""),
         note="p50 (min-max) in ms since the spawn, exit since the end of input. Warm: its list is in the cache and "
-        "stale. Wanted: initialize and warm list ≤ 1.1x off, first list ever ≤ off + 1.6 s, every exit < 50 ms.",
+        "stale. The ratios are of the minimum, the spawn that was disturbed least. Wanted: both ≤ 1.1x off, first list "
+        "ever ≤ off + 1.6 s, every exit < 50 ms.",
     )
     off = samples["off"]
     for state, one in samples.items():
         initialize, listed, first = spread(one.initialize), spread(one.listed), spread(one.first_listed)
         met = (
-            p50(one.initialize) <= 1.1 * p50(off.initialize)
-            and p50(one.listed) <= 1.1 * p50(off.listed)
+            min(one.initialize) <= 1.1 * min(off.initialize)
+            and min(one.listed) <= 1.1 * min(off.listed)
             and p50(one.first_listed) <= p50(off.first_listed) + 1.6
             and max(p50(one.exit), p50(one.first_exit)) < 0.050
         )
         table.add(
             state,
             initialize.text,
-            ratio(p50(one.initialize), p50(off.initialize)),
+            ratio(min(one.initialize), min(off.initialize)),
             listed.text,
-            ratio(p50(one.listed), p50(off.listed)),
+            ratio(min(one.listed), min(off.listed)),
             spread(one.exit).text,
             first.text,
             spread(one.first_exit).text,

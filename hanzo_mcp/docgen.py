@@ -14,7 +14,7 @@ from hanzo_mcp.core.shapes import as_list, as_object
 from hanzo_mcp.core.tool import Access
 from hanzo_mcp.runtime.local import Op, Tool, load
 
-ORDER = ("exec", "think")
+ORDER = ("fs", "exec", "git", "fetch", "think")
 """The local tools in the order of the list."""
 _PACKAGE = os.path.dirname(__file__)
 _ROOT = os.path.dirname(_PACKAGE)

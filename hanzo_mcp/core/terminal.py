@@ -10,7 +10,7 @@ import re
 from hanzo_mcp.core.text import clean
 
 _ERASE = re.compile(r"\x1b\[[0-3]?K")
-_BINARY_SHARE = 0.1
+_BINARY_SHARE = 0.3
 _BINARY_MIN = 16
 _NUL = "␀"
 
@@ -50,7 +50,8 @@ def is_binary(data: bytes) -> bool:
     """Is this no text in any encoding near UTF-8? Judged by the share of bytes that cannot be decoded or shown."""
     sample = data[:8192]
     text = sample.decode("utf-8", "replace")
-    odd = text.count("\ufffd") + sum(1 for char in text if char < " " and char not in "\t\n\r\b\x1b\f\0")
+    odd = text.count("\ufffd") + 2 * sample.count(b"\0\0")  # one NUL separates names, two never do
+    odd += sum(1 for char in text if char < " " and char not in "\t\n\r\b\x1b\f\0")
     return odd >= _BINARY_MIN and odd > _BINARY_SHARE * len(sample)
 
 

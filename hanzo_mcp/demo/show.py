@@ -83,13 +83,13 @@ class Show:
         self._start_up = self._server.age
         self._judge(first, answer)
         self._server.tell("notifications/initialized")
-        self._list = self._listed()
+        self._list = self.listed()
         self._page.tools(steps.tools_of(self._list))
         for step in steps.calls(root, door):
             self._step(step)
         self._step(steps.discover())
 
-    def _listed(self) -> Answer:
+    def listed(self) -> Answer:
         """The list; when the cloud was too slow for the first one, the one announced afterwards."""
         step = steps.listing()
         answer = self._server.ask(step.method, step.params)
@@ -230,11 +230,10 @@ def _shown(step: steps.Step, answer: Answer) -> list[str]:
     message = answer.message
     if step.method == "tools/list":
         return [f"{len(steps.tools_of(answer))} tools, {answer.size} bytes"]
-    text = steps.text_of(message) or _outline(steps.result_of(message))
+    failed = "error: " if "error" in message else "isError: " if steps.result_of(message).get("isError") else ""
+    text = failed + (steps.text_of(message) or _outline(steps.result_of(message)))
     lines = [one_line(line, SHOWN) for line in text.splitlines() if line.strip()]
-    cut = [*lines[: LINES - 1], f"... {len(lines) - LINES + 1} more lines"] if len(lines) > LINES else lines
-    prefix = "error: " if "error" in message else "isError: " if steps.result_of(message).get("isError") else ""
-    return [prefix + cut[0], *cut[1:]] if cut else [f"{prefix}(no text)"]
+    return [*lines[: LINES - 1], f"... {len(lines) - LINES + 1} more lines"] if len(lines) > LINES else lines
 
 
 def _outline(result: Json) -> str:

@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import ssl
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple, cast
 
 import httpcore
@@ -40,7 +41,7 @@ async def send(url: WebUrl, request: Request, route: Route, limits: Limits, prog
     Raises ``Unavailable`` for every network fault and ``TooLarge`` for headers beyond their limit.
     """
     try:
-        stream = _Counted(url, await _connected(url, route, limits), limits.headers)
+        stream = _Counted(url, await _connected(url, route, limits, progress), limits.headers)
         connection = httpcore.AsyncHTTP11Connection(_origin(url), stream)
         async with contextlib.aclosing(connection):
             progress.doing = f"waiting for {url.server} to answer"
@@ -61,7 +62,8 @@ async def dial(address: str, port: int, seconds: float) -> httpcore.AsyncNetwork
     return await backend.connect_tcp(address, port, timeout=seconds)
 
 
-async def _connected(url: WebUrl, route: Route, limits: Limits) -> httpcore.AsyncNetworkStream:
+async def _connected(url: WebUrl, route: Route, limits: Limits, progress: Progress) -> httpcore.AsyncNetworkStream:
+    progress.doing = f"connecting to {url.server}"
     last = len(route.addresses) - 1
     for number, address in enumerate(route.addresses):
         try:
@@ -74,7 +76,12 @@ async def _connected(url: WebUrl, route: Route, limits: Limits) -> httpcore.Asyn
         raise httpcore.ConnectError(f"{url.host} has no address")
     if route.tls is None:
         return stream
-    return await stream.start_tls(route.tls, url.host, limits.seconds)
+    progress.doing = f"securing the connection to {url.server}"
+    try:
+        return await stream.start_tls(route.tls, url.host, limits.seconds)
+    except BaseException:  # httpcore leaves the socket open when it is cancelled here
+        await stream.aclose()
+        raise
 
 
 def _origin(url: WebUrl) -> httpcore.Origin:
@@ -103,11 +110,11 @@ async def _answer(url: WebUrl, response: httpcore.Response, limits: Limits, prog
     try:
         name = coding.single(headers.get("content-encoding", ""))
         if name is None:
-            return answer._replace(body=raw, cut=cut)
+            return replace(answer, body=raw, cut=cut)
         body, short = await asyncio.to_thread(coding.decode, raw, name, limits.decoded)
     except coding.Undecodable as exc:
         raise Unavailable(f"{url}: {exc}.") from None
-    return answer._replace(body=body, cut=cut or short)
+    return replace(answer, body=body, cut=cut or short)
 
 
 async def _read(response: httpcore.Response, limits: Limits, progress: Progress) -> tuple[bytes, str]:

@@ -12,8 +12,8 @@ import contextlib
 import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from hanzo_mcp import __version__
 from hanzo_mcp.core.text import one_line
@@ -54,35 +54,38 @@ class Limits:
     redirects: int = 5
 
 
-class Fetched(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Fetched:
     """A final answer. ``url`` is where it came from, ``redirects`` the addresses on the way there.
 
     ``headers`` have lower-case names, repeated ones joined by commas. ``body`` is decoded; ``cut`` says why it is only
-    the beginning, "" when it is whole.
+    the beginning, "" when it is whole. Neither shows in a ``repr``: one is secret, the other large.
     """
 
     status: int
     url: str
-    headers: Mapping[str, str]
-    body: bytes
+    headers: Mapping[str, str] = field(repr=False)
+    body: bytes = field(repr=False)
     redirects: tuple[str, ...]
     cut: str
 
 
-class Request(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Request:
     """What to send besides the address."""
 
     method: str
-    headers: Mapping[str, str]
-    body: bytes | None
+    headers: Mapping[str, str] = field(repr=False)
+    body: bytes | None = field(repr=False)
 
 
-class Answer(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Answer:
     """What one hop gave; see ``Fetched``."""
 
     status: int
-    headers: Mapping[str, str]
-    body: bytes
+    headers: Mapping[str, str] = field(repr=False)
+    body: bytes = field(repr=False)
     cut: str
 
     @property
@@ -211,7 +214,7 @@ class Http:
         return addresses
 
     async def _hop(self, url: WebUrl, request: Request, addresses: Sequence[str], progress: Progress) -> Answer:
-        progress.doing = f"connecting to {url.server}"
+        progress.doing = f"preparing to connect to {url.server}"
         route = await asyncio.to_thread(self._route, url, addresses)
         from hanzo_mcp.sandbox import exchange
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import stat
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
@@ -58,6 +59,17 @@ class Place:
     def path(self) -> str:
         """The absolute path, links unresolved."""
         return os.path.join(self.root.path, *self.parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A name in a directory. ``kind``: ``file``, ``dir``, ``link`` or ``other``; ``size`` in bytes, ``mtime`` in s."""
+
+    name: str
+    kind: str
+    size: int = 0
+    mtime: float = 0.0
+    target: str = ""
 
 
 class Workspace:
@@ -185,6 +197,27 @@ class Workspace:
                 except FileExistsError:
                     continue
 
+    def resolved(self, place: Place) -> Place:
+        """The same object by the names links lead to; the last one need not exist. Raises like ``stat``."""
+        with self.parent(place, write=False) as parent:
+            return Place(place.root, parent.parts, place.shown)
+
+    def entries(self, place: Place, *, details: bool = False) -> list[Entry]:
+        """The entries of a directory, unsorted; links are not followed. Sizes and times only with ``details``."""
+        fd = self.open(place, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            with os.scandir(fd) as found:
+                return [_entry(entry, fd, details) for entry in found]
+        except OSError as exc:
+            raise from_oserror(exc, place.shown) from exc
+        finally:
+            os.close(fd)
+
+    def secrets(self, place: Place) -> list[str]:
+        """Secret paths below ``place``, relative to it, for a search to leave out."""
+        found = (beneath.below(place.path, secret) for secret in self._secret)
+        return ["/".join(parts) for parts in found if parts is not None]
+
     def scan(self, place: Place) -> list[os.DirEntry[str]]:
         """The entries of a directory, unsorted. Their ``stat`` must be asked without following links."""
         fd = self.open(place, os.O_RDONLY | os.O_DIRECTORY)
@@ -238,12 +271,34 @@ def protected(parts: tuple[str, ...]) -> bool:
     return any(name in _GIT_PARTS for name in inner) or inner[:2] == ("info", "attributes")
 
 
+def _entry(entry: os.DirEntry[str], fd: int, details: bool) -> Entry:
+    if entry.is_symlink():
+        kind = "link"
+    elif entry.is_dir(follow_symlinks=False):
+        kind = "dir"
+    else:
+        kind = "file" if entry.is_file(follow_symlinks=False) else "other"
+    if not details:
+        return Entry(entry.name, kind)
+    try:
+        info = os.stat(entry.name, dir_fd=fd, follow_symlinks=False)
+        target = os.readlink(entry.name, dir_fd=fd) if kind == "link" else ""
+    except FileNotFoundError:  # removed meanwhile
+        return Entry(entry.name, kind)
+    return Entry(entry.name, kind, info.st_size, info.st_mtime, target)
+
+
+_WINDOWS = re.compile(r"[A-Za-z]:[\\/]|\\\\")
+
+
 def _plain(text: str) -> str:
     """The path a caller meant. Raises ``InvalidInput``."""
     if text.startswith("file://"):
         text = unquote(urlsplit(text).path)
     if "\0" in text:
         raise InvalidInput("path: contains a NUL character.")
+    if os.name == "posix" and _WINDOWS.match(text):
+        raise InvalidInput(f"path: {text[:80]!r} is a Windows path; this machine takes POSIX paths.")
     if not text.isprintable() and any(ord(char) < 32 and char not in "\t\n" for char in text):
         raise InvalidInput("path: contains a control character.")
     try:

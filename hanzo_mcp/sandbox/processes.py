@@ -66,14 +66,17 @@ class Tree:
     def adopted(self) -> list[int]:
         """Living orphans of this run that are our children now; dead ones are collected."""
         found = [pid for pid in children(os.getpid()) if pid not in self._leaders and self._owns(pid)]
-        self._known = {pid for pid in found if not _collected(pid)}
-        return list(self._known)
+        living = [pid for pid in found if not _collected(pid)]
+        self._known.difference_update(found)
+        self._known.update(living)
+        return living
 
     def members(self) -> list[int]:
         """Every living process of the run, the leader too while it has not been waited for."""
         found = [] if self.leader_gone else [self.leader, *below(self.leader)]
         for pid in self.adopted():
             found += [pid, *below(pid)]
+        self._known.update(found)  # once dead, an orphan in its own session is known by nothing else
         return found
 
     def alive(self) -> bool:

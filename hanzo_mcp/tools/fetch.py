@@ -156,7 +156,7 @@ def _is_text(kind: str, charset_label: str | None, body: bytes) -> bool:
     head = body[:_SNIFFED]
     if _TEXT_TYPES.fullmatch(kind):
         wide = head.startswith((b"\xff\xfe", b"\xfe\xff")) or (charset_label or "").lower().startswith("utf-16")
-        return wide or not (head.startswith(b"%PDF-") or head.count(0) * 100 > len(head))
+        return wide or not (head.startswith(b"%PDF-") or head.count(0) > 4 + len(head) // 100)
     if kind.startswith(("image/", "audio/", "video/", "font/")) or _BINARY.search(head):
         return not body
     return "\ufffd" not in head.decode("utf-8", "replace")[:-4]

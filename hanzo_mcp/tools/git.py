@@ -15,9 +15,12 @@ Where it cannot read (SHA-256, reftable, odd files) the command line answers.
 from __future__ import annotations
 
 import asyncio
+import importlib
+import importlib.util
 import os
 import re
 import stat
+import sys
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -397,27 +400,34 @@ def _regular(ctx: Context, folder: str, name: str) -> bool:
 
 
 _importing = threading.Lock()
-_NO_GIT = "/nonexistent/git"
 
 
 def _gitpython() -> Any:
     """GitPython, kept from ever starting git: its import would ask ``git version``, past our runner."""
     with _importing:
-        given = {"GIT_PYTHON_REFRESH": "quiet", "GIT_PYTHON_GIT_EXECUTABLE": _NO_GIT}
-        before = {name: os.environ.get(name) for name in given}
-        os.environ.update(given)
-        try:
-            import git
-        except ImportError as exc:
-            raise Unavailable(f"GitPython cannot be loaded: {exc}") from exc
-        finally:
-            for name, value in before.items():
-                if value is None:
-                    os.environ.pop(name, None)
-                else:
-                    os.environ[name] = value
-        git.Git.GIT_PYTHON_GIT_EXECUTABLE = _NO_GIT
-        return git
+        if "git" not in sys.modules:
+            _load_gitpython()
+        return sys.modules["git"]
+
+
+def _load_gitpython() -> None:
+    """Load ``git.cmd`` before the package's own body, which looks for the executable as its last step."""
+    spec = importlib.util.find_spec("git")
+    if spec is None or spec.loader is None:
+        raise Unavailable("GitPython is not installed; install hanzo-mcp again.")
+    package = importlib.util.module_from_spec(spec)
+    sys.modules["git"] = package
+    try:
+        command: Any = importlib.import_module("git.cmd")
+        command.Git.refresh = classmethod(_found_nothing)
+        spec.loader.exec_module(package)
+    except BaseException:
+        del sys.modules["git"]
+        raise
+
+
+def _found_nothing(cls: type, path: str | None = None) -> bool:  # noqa: ARG001 - the signature of Git.refresh
+    return False
 
 
 TOOL = Tool(

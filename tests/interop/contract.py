@@ -16,6 +16,8 @@ from tests.support.wire import MODERN, Wire, server_command
 JsonObject = dict[str, Any]
 
 HERE = Path(__file__).parent
+DEADLINE = 25.0
+"""Seconds a session may take before the client's script gives up and says where it was."""
 TIMEOUT = 60.0
 THOUGHT = "caf\u00e9 \u2028 \U0001f600 \u0085 end"
 ECHOED: JsonObject = {"op": "echo", "input": {"text": THOUGHT, "nothing": None, "list": [1, 2.5, {}]}, "unknown": True}
@@ -68,7 +70,7 @@ def run_session(
     found = need(name)
     together = [{"name": "think", "arguments": {"thought": str(n), "branch": str(n)}} for n in range(TOGETHER)]
     plan: JsonObject = {"peer": name, "mode": mode, "command": server_command("serve"), "cwd": str(workspace)}
-    plan |= {"env": dict(env), "calls": list(calls.values()), "together": together, **more}
+    plan |= {"deadline": DEADLINE, "env": dict(env), "calls": list(calls.values()), "together": together, **more}
     script = HERE / "session_python.py" if name == "python-sdk" else HERE / "node" / "session.mjs"
     # A script on stdin resolves packages from the working directory, which is the peer's.
     flags = ["-I"] if name == "python-sdk" else ["--input-type=module"]

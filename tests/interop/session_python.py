@@ -115,8 +115,9 @@ class Session:
 
 async def main() -> None:
     with tempfile.TemporaryFile("w+") as said:
-        with anyio.fail_after(50):
-            report = await Session(json.loads(sys.argv[1]), said).run()
+        plan: Plan = json.loads(sys.argv[1])
+        with anyio.fail_after(plan["deadline"]):
+            report = await Session(plan, said).run()
         said.seek(0)
         print(json.dumps(report | {"stderr": said.read()}))
 

@@ -29,7 +29,7 @@ LEGACY_CLIENT = pytest.mark.parametrize("client", LEGACY, ids="-".join)
 
 GIVEN: JsonObject = {"op": "echo", "input": {"text": "x"}}
 ECHO: JsonObject = {"name": "echo", "arguments": GIVEN}
-WAIT = 30.0
+WAIT = 20.0
 
 
 class Conversation:

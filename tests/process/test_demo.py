@@ -13,7 +13,7 @@ import pytest
 
 from hanzo_mcp.demo import steps
 from hanzo_mcp.demo.client import StdioClient
-from hanzo_mcp.demo.show import KEY
+from hanzo_mcp.demo.show import KEY, Page, Show
 from hanzo_mcp.errors import TimedOut, Unavailable
 from tests.support.wire import JsonObject, clean_environment, server_command
 
@@ -130,6 +130,40 @@ def test_other_messages_are_kept_for_later() -> None:
         assert server.ask("ping").message["result"] == {}
         assert server.wait_for("notifications/x")["method"] == "notifications/x"
         assert server.close() == 0
+
+
+LATE_CLOUD = """
+import json, sys
+def say(**message):
+    print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
+local = [{"name": "think"}]
+for tools in (local, [*local, {"name": "describe"}, {"name": "billing"}]):
+    say(id=json.loads(sys.stdin.readline())["id"], result={"tools": tools})
+    say(method="notifications/tools/list_changed")
+sys.stdin.read()
+"""
+
+
+def test_a_list_the_cloud_was_late_for_is_asked_for_again(capsys: pytest.CaptureFixture[str]) -> None:
+    with client(LATE_CLOUD) as server:
+        show = Show(Page(color=False), server)
+        names = [tool["name"] for tool in steps.tools_of(show.listed())]
+    assert names == ["think", "describe", "billing"]
+    assert show.failures == 0
+    assert "3 tools" in capsys.readouterr().out
+
+
+def test_a_server_that_breaks_is_a_failure_with_its_stderr(capsys: pytest.CaptureFixture[str]) -> None:
+    with client("import sys; sys.stdin.readline(); sys.exit('out of luck')") as server:
+        show = Show(Page(color=False), server)
+        with pytest.raises(Unavailable) as caught:
+            show.all("/nowhere", "http://127.0.0.1:1/v1/mcp")
+        show.ending(server.close(), {"XDG_STATE_HOME": "/nowhere"})
+        show.broke(caught.value)
+    shown = capsys.readouterr().out
+    assert show.failures == 2
+    assert "stderr: out of luck" in shown
+    assert "not answered as expected; the server ended with status 1" in shown
 
 
 @pytest.mark.parametrize(

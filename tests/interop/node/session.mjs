@@ -2,6 +2,11 @@
 // Run from the peer's directory with the script on stdin, so that the peer's own packages resolve.
 const plan = JSON.parse(process.argv[2]);
 const legacy = plan.peer === "ts-sdk";
+let doing = "connecting";
+setTimeout(() => {
+  console.error(`still ${doing} after ${plan.deadline} s; problems: ${JSON.stringify(problems)}`);
+  process.exit(1);
+}, plan.deadline * 1000).unref();
 const name = legacy ? "@modelcontextprotocol/sdk/client/" : "@modelcontextprotocol/client";
 const { Client } = await import(legacy ? `${name}index.js` : name);
 const { StdioClientTransport } = await import(legacy ? `${name}stdio.js` : `${name}/stdio`);
@@ -54,10 +59,15 @@ async function twice(call, first) {
 }
 
 await client.connect(transport);
+doing = "listing tools";
 const listed = await client.listTools();
+doing = "calling tools";
 const calls = [];
 for (const call of plan.calls) calls.push(await attempt(call));
 const together = await Promise.all(plan.together.map((call) => attempt(call)));
+const made = plan.twice ? await twice(plan.twice, plan.first) : null;
+doing = "waiting for a changed list";
+const changed = plan.hears ? await heard : null;
 const report = {
   version: client.getNegotiatedProtocolVersion?.() ?? transport.protocolVersion ?? null,
   server: client.getServerVersion() ?? null,
@@ -66,11 +76,12 @@ const report = {
   tools: listed.tools,
   calls,
   together,
-  twice: plan.twice ? await twice(plan.twice, plan.first) : null,
-  changed: plan.hears ? await heard : null,
+  twice: made,
+  changed,
   elicited,
   problems,
 };
+doing = "closing";
 await client.close();
 report.stderr = Buffer.concat(said).toString();
 process.stdout.write(JSON.stringify(report) + "\n");

@@ -150,7 +150,7 @@ def starts_of(seconds: float, mebibytes: float) -> startup.Starts:
     """Equal samples throughout."""
     times = [seconds, seconds, seconds]
     sizes = [mebibytes]
-    return startup.Starts(times, times, [seconds / 100], times, sizes, times, times, sizes, times, sizes, times)
+    return startup.Starts(times, times, [seconds / 100], times, sizes, times, times, sizes, times, times, sizes, times)
 
 
 def test_table_of_starts_judges_ours() -> None:
@@ -189,8 +189,8 @@ def test_table_of_calls_judges_ours() -> None:
 
 def test_table_of_forwarding_judges_ours() -> None:
     samples = Forwarding(
-        through=Way([0.0025], {500: Burst([0.5], [0.5], 500, 1, 499, 100)}),
-        bare=Way([0.001], {500: Burst([0.4], [0.4], 500, 0, 500, 100)}),
+        through=Way([0.0025], 0.001, {500: Burst([0.5], [0.5], 500, 1, 499, 100)}),
+        bare=Way([0.001], 0.001, {500: Burst([0.4], [0.4], 500, 0, 500, 100)}),
     )
     rows = {row[0]: row[1:] for row in tables.forwarding(samples).rows}
     assert rows["one at a time, p50, ms"] == ["2.50", "1.00", "1.50", "2.50x", "added ≤ 1", "short"]
