@@ -54,10 +54,11 @@ class Way:
 
 @dataclass(slots=True)
 class Forwarding:
-    """Both ways."""
+    """Both ways. ``rss`` is our memory in MiB with the endpoint's list fetched and before the first call."""
 
     bare: Way = field(default_factory=Way)
     through: Way = field(default_factory=Way)
+    rss: float = 0.0
 
 
 def hold(request_id: int | str, milliseconds: int) -> bytes:
@@ -127,6 +128,7 @@ def _measure(endpoint: Endpoint, where: Place, turns: int, calls: int, say: Say)
         with where.spawn(ours()) as server:
             opened(server)
             await_door(server)
+            samples.rss = proc.rss(server.pid)
             server.flood(lambda number: hold(number, 0), 50, 1, 30)
             bare.one_by_one([hold(number, 0) for number in range(50)])
             for turn in range(turns):

@@ -166,6 +166,7 @@ def forwarding(samples: Forwarding) -> Table:
     ours, theirs = (way.cpu / len(way.latencies) * _US for way in (through, bare))
     used = [short(value) for value in (ours, theirs, ours - theirs)]
     table.add("one at a time, CPU of the server or poster per call, µs", *used, ratio(ours, theirs), "", "")
+    table.add("RSS with the list fetched, MiB", short(samples.rss), "", "", "", "≤ 25", verdict(samples.rss <= 25))
     for milliseconds in through.bursts:
         _burst_rows(table, samples, milliseconds)
     return table

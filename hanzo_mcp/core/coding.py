@@ -56,7 +56,8 @@ def _inflate(data: bytes, wbits: int, limit: int) -> tuple[bytes, str]:
         data = stream.unconsumed_tail
         found += piece
         if len(found) > limit:
-            return bytes(found[:limit]), f"it unpacks to more than {limit} bytes"
+            del found[limit:]
+            return bytes(found), f"it unpacks to more than {limit} bytes"
         if not piece and not data and not stream.eof:
             return bytes(found), "its compressed body ends early"
     if stream.unused_data.startswith(b"\x1f\x8b"):

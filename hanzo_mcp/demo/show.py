@@ -35,6 +35,7 @@ SHOWN = WIDTH - 6
 """Characters shown of a request or of a line of an answer."""
 LINES = 6
 """Lines shown of an answer."""
+STDERR_LINES = 12
 LIST_CHANGED = "notifications/tools/list_changed"
 Json = dict[str, Any]
 
@@ -108,18 +109,18 @@ class Show:
         self._page.step(step, answer, wrong)
 
     def broke(self, exc: HanzoError) -> None:
-        """The server did not go on: say so, with the end of its stderr."""
+        """The server did not go on."""
         self.failures += 1
         self._page.line(f"FAILED: {exc}", "bold red")
-        for line in self._server.stderr().splitlines()[-10:]:
-            self._page.line(f"  stderr: {line}", "red")
 
     def ending(self, status: int, environ: Mapping[str, str]) -> None:
-        """Figures, one line of the audit log, and the verdict."""
+        """Figures, one line of the audit log, after failures the end of the server's stderr, and the verdict."""
         self.failures += status != 0
         if self._list is not None:
             self._page.figures(self._start_up, self._list)
         self._page.audit(_audit_lines(environ))
+        for line in self._server.stderr().splitlines()[-STDERR_LINES:] if self.failures else []:
+            self._page.line(f"stderr: {line}", "red")
         self._page.verdict(self.failures, status)
 
 

@@ -125,7 +125,8 @@ async def _read(response: httpcore.Response, limits: Limits, progress: Progress)
             found += chunk
             progress.doing = f"reading the answer, {len(found)} bytes so far"
             if len(found) > limits.wire:
-                return bytes(found[: limits.wire]), f"it is longer than {limits.wire} bytes"
+                del found[limits.wire :]
+                return bytes(found), f"it is longer than {limits.wire} bytes"
     return bytes(found), ""
 
 

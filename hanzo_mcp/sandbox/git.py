@@ -258,9 +258,7 @@ def _located(found: Completed, shown: str) -> Location:
     if found.code != 0 and "must be run in a work tree" not in said:
         raise _no_repository(said, shown)
     if not inside_tree:
-        raise InvalidInput(
-            f"{shown}: a bare repository, or the inside of a .git folder. Name a folder of the working tree."
-        )
+        raise _no_tree(shown)
     if len(lines) != 6:
         raise InvalidInput(f"{shown}: the repository's path contains a newline.")
     return Location(lines[4], lines[0], lines[1], lines[2])
@@ -276,8 +274,12 @@ def _no_repository(said: str, shown: str) -> ToolError:
             by="git",
         )
     if "cannot use bare repository" in said:
-        return InvalidInput(f"{shown}: a bare repository; it has no working tree. Name a folder with a checkout.")
+        return _no_tree(shown)
     return Unavailable(f"{shown}: git cannot open the repository: {one_line(said)}")
+
+
+def _no_tree(shown: str) -> InvalidInput:
+    return InvalidInput(f"{shown}: a bare repository, or inside a .git folder. Name a folder of the working tree.")
 
 
 def _inside(files: Workspace, path: str, shown: str) -> None:

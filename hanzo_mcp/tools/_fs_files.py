@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from hanzo_mcp.core.textfile import Encoding, detect, eol_of
+from hanzo_mcp.core.encoding import Encoding, detect, eol_of
 from hanzo_mcp.errors import Conflict, InvalidInput, NotFound, TimedOut, from_oserror
 from hanzo_mcp.runtime.local import Context
 from hanzo_mcp.sandbox.paths import Place

@@ -6,7 +6,7 @@ import codecs
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 
-from hanzo_mcp.core.textfile import Encoding
+from hanzo_mcp.core.encoding import Encoding
 
 _BLOCK = 64 * 1024
 

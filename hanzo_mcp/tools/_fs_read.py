@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import base64
 import os
-from collections import deque
 from dataclasses import dataclass
 from typing import Literal
 
 from pydantic import ConfigDict, Field
 
-from hanzo_mcp.core.textfile import EOLS, UTF8, Encoding, detect, eol_of, printable
+from hanzo_mcp.core.encoding import EOLS, UTF8, Encoding, detect, eol_of, printable
 from hanzo_mcp.core.tool import RESULT_META, JsonObject, Result
 from hanzo_mcp.errors import InvalidInput, ToolError, from_oserror
 from hanzo_mcp.runtime.local import Context
@@ -238,9 +237,6 @@ def _view_large(
     mark = b"\r" if eol == "cr" else b"\n"
     facts |= {"encoding": encoding.name, "eol": eol}
     start, codec = len(encoding.bom), Encoding("utf-8", "surrogatepass") if wide else encoding
-
-    def forward() -> deque[bytes] | object:
-        return blocks(lambda at, size: take(fd, at, size), start, budget.check, encoding)
 
     if params.offset is not None and params.offset < 0 and not wide:
         return _view_tail(fd, info, mark, codec, params, cap, facts)

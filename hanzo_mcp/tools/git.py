@@ -81,7 +81,7 @@ class _Diff(Params):
     @property
     def start(self) -> str | None:
         """``from``, which is no Python name."""
-        return getattr(self, "from")
+        return getattr(self, "from") or None
 
 
 _FROM: Any = {"from": (str | None, Field(None, description="[diff] Revision"))}
@@ -164,10 +164,11 @@ async def diff(ctx: Context, params: _Diff) -> Result:
     """Unified diff: working tree with index, ``staged`` index with HEAD or ``from``, ``from`` with the working tree
     or ``to``. Facts: ``bytes``, ``lines`` (of the whole diff), ``offset``, ``cursor``, ``head``, ``branch``."""
     offset = _number(params.cursor)
-    if params.to is not None and (params.start is None or params.staged):
+    to = params.to or None
+    if to is not None and (params.start is None or params.staged):
         raise InvalidInput("git.diff: to needs from, and no staged. One revision alone goes into from.")
     git = await _open(ctx, params.path)
-    revisions = await _resolved(git, params.start, params.to)
+    revisions = await _resolved(git, params.start, to)
     window = Window(offset, PAGE, max(_DIFF_BYTES, offset + 2 * PAGE))
     args = [*_diff_options(params), *revisions, "--", *_pathspecs(ctx, git, params.paths)]
     done, head = await asyncio.gather(git.run("diff", args, stdout=window), _head(ctx, git))
@@ -265,7 +266,7 @@ async def log(ctx: Context, params: LogParams) -> Result:
     head = await _head(ctx, git)
     if rev is None and head.oid is None:
         return Result.text("No commits yet.", {"count": 0, "commits": [], **head.facts()})
-    start = _revision(rev) if rev else str(head.oid)
+    start = _revision(rev) if rev is not None else str(head.oid)
     args = ["-z", FORMAT, "--date=iso-strict", "--encoding=UTF-8", f"--max-count={params.limit + 1}"]
     args += [f"--skip={skip}", *_log_filters(params), "--end-of-options", start, "--", *paths]
     done = await git.run("log", args, stdout=Window(0, _LOG_BYTES, _LOG_BYTES))
@@ -283,10 +284,10 @@ async def log(ctx: Context, params: LogParams) -> Result:
 
 def _log_cursor(params: LogParams) -> tuple[str | None, int]:
     """Where to start: a cursor names the revision it belongs to, so new commits do not shift the pages."""
-    if params.cursor is None:
-        return params.rev, 0
+    if not params.cursor:
+        return params.rev or None, 0
     rev, plus, skip = params.cursor.rpartition("+")
-    if not plus or not skip.isdecimal() or (params.rev is not None and params.rev != rev):
+    if not plus or not skip.isdecimal() or (params.rev and params.rev != rev):
         raise InvalidInput("cursor: not one that git.log gave for this rev.")
     return rev, int(skip)
 
@@ -295,7 +296,7 @@ def _log_filters(params: LogParams) -> list[str]:
     found = ["--fixed-strings", "--regexp-ignore-case"]
     for name in ("since", "until", "author", "grep"):
         value: str | None = getattr(params, name)
-        if value is None:
+        if not value:
             continue
         if "\0" in value:
             raise InvalidInput(f"{name}: contains a NUL character.")
@@ -328,16 +329,18 @@ def _pathspecs(ctx: Context, git: Git, paths: Sequence[str] | None) -> list[str]
     top, found = git.location.top, list[str]()
     for text in paths or ():
         name = unquoted(text)
-        place = ctx.files.place(name if os.path.isabs(name) or name.startswith(("~", "file://")) else f"{top}/{name}")
-        relative = os.path.relpath(place.path, top)
+        absolute = os.path.isabs(name) or name.startswith(("~", "file://"))
+        relative = os.path.relpath(ctx.files.place(name).path if absolute else os.path.join(top, name), top)
         if relative == ".." or relative.startswith("../"):
             raise Denied(f"{text}: outside the repository {top}.", by="sandbox")
+        if "\0" in relative:
+            raise InvalidInput("paths: contains a NUL character.")
         found.append(relative)
     return found
 
 
 def _number(cursor: str | None) -> int:
-    if cursor is None:
+    if not cursor:
         return 0
     if not cursor.isdecimal() or len(cursor) > 15:
         raise InvalidInput("cursor: not one that an earlier answer of this op gave.")

@@ -158,8 +158,8 @@ def test_a_server_that_breaks_is_a_failure_with_its_stderr(capsys: pytest.Captur
         show = Show(Page(color=False), server)
         with pytest.raises(Unavailable) as caught:
             show.all("/nowhere", "http://127.0.0.1:1/v1/mcp")
-        show.ending(server.close(), {"XDG_STATE_HOME": "/nowhere"})
         show.broke(caught.value)
+        show.ending(server.close(), {"XDG_STATE_HOME": "/nowhere"})
     shown = capsys.readouterr().out
     assert show.failures == 2
     assert "stderr: out of luck" in shown
