@@ -17,6 +17,7 @@ from hanzo_mcp.core.text import one_line
 
 MAX_TAGS = 200_000
 """More are cut off: a converter needs about a kilobyte for each element."""
+_MEANINGLESS = re.compile("[\0\ud800-\udfff]")
 _UNREAD = re.compile(r"<!--|<(script|style)(?=[\s/>])", re.IGNORECASE)
 _ENDS = {name: re.compile(rf"</{name}[\s/>]", re.IGNORECASE) for name in ("script", "style")}
 _TITLE = re.compile(r"<title(?:\s[^<>]*)?>([^<]*)</title", re.IGNORECASE)
@@ -51,7 +52,7 @@ class Source:
 
 def prepare(source: str, url: str) -> Source:
     """``source`` ready for the converter; ``url`` is where it came from, for its links."""
-    source = "".join(_readable(source.replace("\0", "")))
+    source = "".join(_readable(_MEANINGLESS.sub("", source)))
     title = _TITLE.search(source)
     shown = one_line(html.unescape(title[1])) if title else ""
     base = _base(source, url)
@@ -125,7 +126,9 @@ def _closing(source: str, at: int, name: str) -> int:
 class _Table:
     """An open table: its own tags with what each would become, and what tells data from layout."""
 
+    parent: _Table | None
     blocks: list[tuple[int, int, str]] = field(default_factory=list[tuple[int, int, str]])
+    flat: bool = False
     cells: int = 0
     row: int = 0
     widest: int = 0
@@ -157,7 +160,9 @@ class _Table:
         self.breaks += name in ("p", "br")
 
     def layout(self) -> bool:
-        """Is it there for the look? Then its cells are blocks to read one after the other."""
+        """Is it there for the look, or only to arrange what is in a cell? Then its cells are read one by one."""
+        if self.parent and not self.parent.flat:
+            return True
         if self.code or self.titled:
             return True
         if self.nested:
@@ -167,25 +172,33 @@ class _Table:
 
 def unfold(source: str) -> str:
     """Layout tables, and tables that hold code, become plain blocks: in a table row their lines would be lost."""
+    blocks: list[tuple[int, int, str]] = []
+    for table in _tables(source):
+        table.flat = table.layout()
+        blocks += table.blocks if table.flat else ()
     pieces: list[str] = []
     at = 0
-    for start, end, block in sorted(block for table in _tables(source) if table.layout() for block in table.blocks):
+    for start, end, block in sorted(blocks):
         pieces += (source[at:start], block)
         at = end
     return "".join(pieces) + source[at:]
 
 
-def _tables(source: str) -> Iterator[_Table]:
+def _tables(source: str) -> list[_Table]:
+    """Every table, the outer before the inner."""
+    found: list[_Table] = []
     stack: list[_Table] = []
     for tag in _TABLE_TAG.finditer(source):
         name, closing = tag[2].lower(), bool(tag[1])
-        if stack and (name in _INSIDE or (name == "table" and not closing)):
+        opens = name == "table" and not closing
+        if stack and (opens or name in _INSIDE):
             stack[-1].holds(name)
-        if name == "table" and not closing:
-            stack.append(_Table())
+        if opens:
+            stack.append(_Table(stack[-1] if stack else None))
+            found.append(stack[-1])
         if not stack or name in _INSIDE:
             continue
         stack[-1].take(tag, name, closing)
         if name == "table" and closing:
-            yield stack.pop()
-    yield from stack
+            stack.pop()
+    return found

@@ -28,7 +28,7 @@ class Params(BaseModel):
         given = as_object(value)
         if given is None:
             return value
-        fields = cls.model_fields
+        fields = {info.alias or name: info for name, info in cls.model_fields.items()}
         # null means "not given" for optional arguments: several clients fill every property.
         kept = {k: v for k, v in given.items() if v is not None or (k in fields and fields[k].is_required())}
         return {k: _structured(v, fields[k].annotation) if k in fields else v for k, v in kept.items()}
@@ -70,7 +70,7 @@ def validate(model: type[P], arguments: dict[str, Any], call: str) -> P:
 def explain(error: ErrorDetails, model: type[Params], call: str) -> str:
     """The first error as a sentence with its path, what was expected and how the op is called."""
     path = ".".join(str(part) for part in error["loc"]) or "arguments"
-    known = list(model.model_fields)
+    known = [info.alias or name for name, info in model.model_fields.items()]
     usage = f" {call} takes {signature(model)}."
     kind = error["type"]
     if kind == "missing":
@@ -85,8 +85,11 @@ def explain(error: ErrorDetails, model: type[Params], call: str) -> str:
 
 def signature(model: type[Params]) -> str:
     """``path (required), offset, limit``."""
-    fields = model.model_fields.items()
-    return ", ".join(f"{name} (required)" if info.is_required() else name for name, info in fields) or "no arguments"
+    shown = [
+        f"{info.alias or name} (required)" if info.is_required() else info.alias or name
+        for name, info in model.model_fields.items()
+    ]
+    return ", ".join(shown) or "no arguments"
 
 
 def _shown(value: Any) -> str:

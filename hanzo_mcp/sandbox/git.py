@@ -129,9 +129,12 @@ class Git:
         return cls(program, location, keys, (*_OVERRIDES, *forwarded, *_neutral(keys)))
 
     async def run(
-        self, verb: str, args: Sequence[str], *, stdout: Collector | None = None, timeout: float = SECONDS
+        self, verb: str, args: Sequence[str], *, stdout: Collector | None = None, timeout: float | None = None
     ) -> Completed:
-        """Run one of the fixed verbs at the top of the working tree. Raises ``TimedOut``."""
+        """Run one of the fixed verbs at the top of the working tree, for at most ``timeout`` seconds (default 60).
+
+        Raises ``TimedOut``. Another ending than 0 is the caller's to judge, with ``failure``.
+        """
         done = await self._program.run(
             ["--literal-pathspecs", verb, *_VERBS[verb], *args],
             self.location.top,
@@ -140,7 +143,7 @@ class Git:
             timeout=timeout,
         )
         if done.timed_out:
-            raise TimedOut(f"git {verb}: took more than {timeout:g} s and was stopped.")
+            raise TimedOut(f"git {verb}: took more than {timeout or SECONDS:g} s and was stopped.")
         return done
 
     def operation(self, files: Workspace) -> str | None:
@@ -189,11 +192,11 @@ class _Program:
         *,
         stdout: Collector | None = None,
         keep: int = 64 * 1024,
-        timeout: float = SECONDS,
+        timeout: float | None = None,
     ) -> Completed:
         env = {"PATH": self.search, **_ENVIRONMENT, **_as_environment(pairs)}
         argv = [self.path, "--no-pager", "--no-optional-locks", *args]
-        return await self.launcher.run(argv, cwd=cwd, env=env, timeout=timeout, keep=keep, stdout=stdout)
+        return await self.launcher.run(argv, cwd=cwd, env=env, timeout=timeout or SECONDS, keep=keep, stdout=stdout)
 
 
 def _as_environment(pairs: Pairs) -> dict[str, str]:
@@ -222,6 +225,8 @@ def _is_below(root: str, path: str) -> bool:
 
 def _keys(listed: Completed, canary: str) -> frozenset[str]:
     """The names in the config; proof that our overrides are heard comes with them."""
+    if listed.timed_out:
+        raise TimedOut("git could not read the repository's config in time.")
     if listed.code != 0:
         raise failure(listed, "config")
     if listed.stdout.dropped:

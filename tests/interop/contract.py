@@ -52,10 +52,11 @@ def need(name: str) -> Peer:
 
 
 def text_of(outcome: JsonObject) -> str:
-    """The text of a call's result."""
+    """The text of a call's result; facts about it may follow in a block of their own."""
     assert "result" in outcome, f"an error where a result was expected: {outcome}"
     blocks = outcome["result"]["content"]
-    assert [block["type"] for block in blocks] == ["text"], blocks
+    assert blocks, outcome
+    assert {block["type"] for block in blocks} == {"text"}, blocks
     return str(blocks[0]["text"])
 
 

@@ -502,8 +502,6 @@ def test_a_fifo_in_the_repository_does_not_hang_us(
 ) -> None:
     repo.commit("one")
     monkeypatch.setattr(runner, "SECONDS", 0.5)
-    monkeypatch.setattr(runner.Git.run, "__kwdefaults__", {"stdout": None, "timeout": 0.5})
-    monkeypatch.setattr(runner._Program.run, "__kwdefaults__", {"stdout": None, "keep": 65536, "timeout": 0.5})  # pyright: ignore[reportPrivateUsage]
     (repo.path / ".git" / name).unlink(missing_ok=True)
     os.mkfifo(repo.path / ".git" / name)
     for op in ("status", "log", "diff"):
