@@ -42,7 +42,8 @@ def _cwd() -> str:
 def _greet(workspace: str) -> None:
     say(
         "this is an MCP server: a client starts it and talks to it over stdin and stdout.\n"
-        '  Add to your client\'s configuration: {"mcpServers": {"hanzo": {"command": "hanzo-mcp", "args": ["serve"]}}}\n'
+        "  Add to your client's configuration:\n"
+        '  {"mcpServers": {"hanzo": {"command": "hanzo-mcp", "args": ["serve"]}}}\n'
         f"  {workspace}\n"
         "  `hanzo-mcp demo` shows it at work, `hanzo-mcp tools` lists what it serves. Press Ctrl-C to leave."
     )

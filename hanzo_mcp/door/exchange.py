@@ -115,7 +115,7 @@ def _event(frame: SseFrame, request_id: str, notify: Notify | None) -> Verbatim 
 
 
 async def _json_answer(reply: Reply, request_id: str, limit: int) -> Verbatim:
-    """A JSON body that answers us; a 4xx that carries a JSON-RPC error for us counts (MCP 2026-07-28), 401 and 403 never."""
+    """A JSON body that answers us. A 4xx with a JSON-RPC error counts (MCP 2026-07-28), except 401 and 403."""
     if reply.status in (401, 403) or reply.status >= 500 or reply.kind != "application/json":
         raise await _refusal(reply)
     text = (await reply.body(limit)).decode("utf-8", "replace")
@@ -152,7 +152,7 @@ def _members(text: str) -> dict[str, Member]:
 
 
 def _matching(message: dict[str, Member], request_id: str, any_error: bool = False) -> Verbatim | None:
-    """``result`` or ``error`` when the id is ours; an error without an id is ours too on a connection of one request."""
+    """``result`` or ``error`` when the id is ours; an error without an id is ours too, as one POST asks one thing."""
     known = message["id"].value if "id" in message else None
     for name in ("result", "error"):
         if name in message and (known == request_id or (name == "error" and (known is None or any_error))):

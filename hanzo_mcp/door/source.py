@@ -159,7 +159,8 @@ class DoorSource:
             raise TooLarge(f"{call.tool}: {exc}. It ran; ask for less of it.") from None
         except TimeoutError:
             raise TimedOut(
-                f"{call.tool}: no answer from {self.origin} within {self._call_seconds:.0f} s. It may still be running there."
+                f"{call.tool}: no answer from {self.origin} within {self._call_seconds:.0f} s. "
+                "It may still be running there."
             ) from None
 
     async def _rounds(self, call: Call, texts: dict[str, str]) -> Outcome:

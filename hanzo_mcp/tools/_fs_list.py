@@ -203,9 +203,11 @@ def _line(path: str, entry: Entry, params: List) -> str:
     shown = printable(path.replace("\n", "\\n"))
     if params.tree:
         shown = "  " * shown.count("/") + shown.rsplit("/", 1)[-1]
-    shown += {"dir": "/", "link": f" -> {entry.target}" if entry.target else "@", "other": " (device, FIFO or socket)"}.get(
-        entry.kind, ""
-    )
+    shown += {
+        "dir": "/",
+        "link": f" -> {entry.target}" if entry.target else "@",
+        "other": " (device, FIFO or socket)",
+    }.get(entry.kind, "")
     if not params.sizes:
         return shown
     when = time.strftime("%Y-%m-%d %H:%M", time.localtime(entry.mtime))

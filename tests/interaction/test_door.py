@@ -16,7 +16,7 @@ from tests.support.wire import Wire
 
 KEY = "hk-test-0123456789abcdef"
 LOCAL = [tool["name"] for tool in contract()]
-CALL = {"name": "billing", "arguments": {"op": "list_invoices", "input": {}}}
+CALL: dict[str, Any] = {"name": "billing", "arguments": {"op": "list_invoices", "input": {}}}
 
 
 @contextmanager
@@ -57,7 +57,8 @@ def test_list_merge_with_local_winning(tmp_path: Path) -> None:
 
 def test_call_forwarded_verbatim(tmp_path: Path) -> None:
     result = (
-        '{ "content": [{"type":"text","text":"caf\\u00e9 \u2028 \U0001f600"}, {"type":"hologram","spin":null,"x":[[]]}],'
+        '{ "content": [{"type":"text","text":"caf\\u00e9 \u2028 \U0001f600"},'
+        ' {"type":"hologram","spin":null,"x":[[]]}],'
         '\n  "structuredContent": {"big": 1180591620717411303424, "tiny": 1e-400, "huge": 1e400, "exact": 0.10,'
         ' "none": null}, "unknownField": {"a": [1, {"b": null}]}, "isError": false, "_meta": {"x/y": true} }'
     )
@@ -351,7 +352,7 @@ def test_input_required_goes_through_to_a_modern_client(tmp_path: Path) -> None:
     with FakeDoor("input_required") as door, served(door.url, tmp_path) as wire:
         first = wire.modern("tools/call", CALL)["result"]
         assert first["resultType"] == "input_required"
-        responses = {key: {"action": "accept", "content": {}} for key in first["inputRequests"]}
+        responses: dict[str, Any] = {key: {"action": "accept", "content": {}} for key in first["inputRequests"]}
         again = {**CALL, "inputResponses": responses, "requestState": first["requestState"]}
         assert wire.modern("tools/call", again)["result"]["resultType"] == "complete"
 
@@ -387,7 +388,8 @@ def test_a_refused_bearer_of_the_command_is_asked_for_once_more(tmp_path: Path) 
     command = tmp_path / "bin" / "hanzo"
     command.parent.mkdir()
     command.write_text(
-        '#!/bin/sh\necho x >> "$HOME/asked"\ntest $(wc -l < "$HOME/asked") -gt 1 && echo fresh-token || echo stale-token\n'
+        '#!/bin/sh\necho x >> "$HOME/asked"\n'
+        'test $(wc -l < "$HOME/asked") -gt 1 && echo fresh-token || echo stale-token\n'
     )
     command.chmod(0o755)
     path = f"{command.parent}:/usr/bin:/bin"
