@@ -10,10 +10,11 @@ from hanzo_mcp.errors import ConfigError
 
 
 class Choice(NamedTuple):
-    """The roots (absolute) and a sentence that says where they came from."""
+    """The roots (absolute), where they came from, and whether they only stand in for a folder too wide to open."""
 
     roots: tuple[str, ...]
     because: str
+    stand_in: bool
 
     def sentence(self) -> str:
         """For instructions and stderr."""
@@ -28,11 +29,17 @@ def choose(asked: Sequence[str], cwd: str, environ: Mapping[str, str]) -> Choice
     """
     home = environ.get("HOME") or os.path.expanduser("~")
     if asked:
-        return Choice(tuple(_existing(path) for path in asked), "from --workspace")
-    if os.path.realpath(cwd) in (os.path.realpath(home), os.path.sep):
+        return Choice(tuple(_existing(path) for path in asked), "from --workspace", False)
+    if too_wide(cwd, home):
         because = f"the client started the server in {cwd}, which is too wide to open; use --workspace DIR"
-        return Choice((os.path.join(home, "hanzo"),), because)
-    return Choice((cwd,), "the current directory")
+        return Choice((os.path.join(home, "hanzo"),), because, True)
+    return Choice((cwd,), "the current directory", False)
+
+
+def too_wide(path: str, home: str) -> bool:
+    """``/``, HOME and what lies above it hold too much to be a workspace."""
+    real, inner = os.path.realpath(path), os.path.realpath(home)
+    return inner == real or inner.startswith(real.rstrip(os.path.sep) + os.path.sep)
 
 
 def _existing(path: str) -> str:

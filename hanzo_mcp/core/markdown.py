@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from hanzo_mcp.core.text import clean
 from hanzo_mcp.core.webpage import Source, prepare
 
 if TYPE_CHECKING:
@@ -18,7 +19,16 @@ if TYPE_CHECKING:
 _NEVER = (
     *("nav", "button", "select", "input", "svg", "canvas", "dialog", "[aria-hidden=true]"),
     *("[role=navigation]", "[role=search]", "[role=contentinfo]", "[role=banner]"),
-    *(".headerlink", ".header-anchor", ".hash-link", ".anchorjs-link", ".mw-editsection"),
+    *(
+        "a.anchor",
+        "a.doc-anchor",
+        ".test-arrow",
+        ".headerlink",
+        ".header-anchor",
+        ".hash-link",
+        ".anchorjs-link",
+        ".mw-editsection",
+    ),
     *(".linenos", ".gutter", ".rouge-gutter", ".newsletter", ".advertisement", ".breadcrumbs"),
     *(".cookie-banner", "#cookie-banner", "#onetrust-banner-sdk", "#CybotCookiebotDialog"),
 )
@@ -26,9 +36,11 @@ _OUTSIDE_MAIN = ("footer", "aside", ".sidebar", ".footer", "#footer", "#nav", ".
 _ENOUGH = 1000
 _TIMES = 4
 _IMAGE = re.compile(
-    r"(`{1,4})[^`]{1,200}\1|\[?!\[((?:[^\[\]\\]|\\.){0,300})\]\(((?:[^()]|\([^()]{0,200}\)){0,2000})\)(?:\](?=\())?"
+    r"(?<!`)(`{1,4})(?!`)[^`\n|]{1,200}\1(?!`)"  # a code span, left alone
+    r"|\[?!\[((?:[^\[\]\\]|\\.){0,500})\]\(((?:[^()]|\([^()]{0,200}\)){0,2000})\)(?:\](?=\())?"
+    r"|!\["
 )
-_FENCE = re.compile(r"\s{0,40}(`{3,})([^`]*)")
+_FENCE = re.compile(r" {0,40}(`{3,})([^`]*)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +60,7 @@ def from_html(source: str, url: str) -> Page:
     """The main content of ``source`` with absolute links; ``url`` is where it came from. Raises ``Unconvertible``."""
     page = prepare(source, url)
     text = _best(page)
-    return Page(links_for_images(text), page.title, page.cut)
+    return Page(links_for_images(clean(text)), page.title, page.cut)
 
 
 def _best(page: Source) -> str:
@@ -85,24 +97,36 @@ def _options(base: str, without: tuple[str, ...], hidden: str = "drop") -> Conve
 
 def links_for_images(text: str) -> str:
     """``![alt](url)`` as ``[image: alt](url)`` outside code: a client that renders the answer must not load it."""
-    lines: list[str] = []
-    open_fence = ""
+    pieces: list[str] = []
+    prose: list[str] = []
+    fence = ""
     for line in text.split("\n"):
-        fence = _FENCE.fullmatch(line) if "```" in line else None
-        if open_fence:
-            if fence and len(fence[1]) >= len(open_fence) and not fence[2].strip():
-                open_fence = ""
-        elif fence:
-            open_fence = fence[1]
-        elif "![" in line:
-            lines.append(_IMAGE.sub(_as_link, line))
+        mark = _FENCE.fullmatch(line) if "```" in line else None
+        if not fence and mark is None:
+            prose.append(line)
             continue
-        lines.append(line)
-    return "\n".join(lines)
+        pieces += _without_images(prose)
+        pieces.append(line)
+        if not fence and mark:
+            fence = mark[1]
+        elif mark and len(mark[1]) >= len(fence) and not mark[2].strip():
+            fence = ""
+    return "\n".join(pieces + _without_images(prose))
+
+
+def _without_images(lines: list[str]) -> list[str]:
+    """The lines as one text, images replaced; ``lines`` is emptied."""
+    text = "\n".join(lines)
+    found = [_IMAGE.sub(_as_link, text) if "![" in text else text] if lines else []
+    lines.clear()
+    return found
 
 
 def _as_link(match: re.Match[str]) -> str:
     if match[1]:
         return match[0]
-    name = f"[image: {match[2]}]" if match[2] else "[image]"
+    if match[3] is None:
+        return "!\\["
+    alt = " ".join(match[2].split())
+    name = f"[image: {alt}]" if alt else "[image]"
     return name if match[0].startswith("[") else f"{name}({match[3]})"

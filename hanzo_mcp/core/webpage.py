@@ -25,6 +25,8 @@ _BASE = re.compile(r"<base\s[^<>]*?\bhref\s*=\s*[\"']?([^\"'\s<>]+)", re.IGNOREC
 _MAIN = re.compile(r"<(?:(main)(?=[\s>])|(\w+)\s[^<>]*?\brole\s*=\s*[\"']?main\b)[^<>]*>", re.IGNORECASE)
 _ARTICLE = re.compile(r"<(article)(?=[\s>])[^<>]*>", re.IGNORECASE)
 _SCRIPT_LINK = re.compile(r"\shref\s*=\s*([\"'])\s*(?:javascript|vbscript):[^\"'<>]*\1", re.IGNORECASE)
+_LINK_TITLE = re.compile(r"(<a\s[^<>]*?)\stitle\s*=\s*(?:\"[^\"<>]*\"|'[^'<>]*')", re.IGNORECASE)
+_SUMMARY = re.compile(r"(</?)summary(?=[\s>])", re.IGNORECASE)
 _STREAMED = re.compile(r"<div hidden(?:=\"\")? id=\"S:")
 _LANGUAGE = re.compile(
     r"(<div\s[^<>]{0,200}\bhighlight-(?:source-)?(?!default|none|text)([a-z0-9+#]{1,20})\b[^<>]{0,200}>\s{0,20}"
@@ -57,7 +59,8 @@ def prepare(source: str, url: str) -> Source:
     shown = one_line(html.unescape(title[1])) if title else ""
     base = _base(source, url)
     source, cut = _bounded(source)
-    source = _STREAMED.sub('<div id="S:', _SCRIPT_LINK.sub("", source))
+    source = _LINK_TITLE.sub(r"\1", _SCRIPT_LINK.sub("", source))
+    source = _SUMMARY.sub(r"\1div", _STREAMED.sub('<div id="S:', source))
     source = unfold(_LANGUAGE.sub(r'\1<pre class="language-\2"', source))
     return Source(source, main_part(source), shown, base, cut)
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from hanzo_mcp.config.paths import cache_dir
 from hanzo_mcp.config.workspace import Choice
-from hanzo_mcp.core.messages import Broken, Message, Request, encode, error_line, parse, result_line
+from hanzo_mcp.core.messages import Broken, Message, Notification, Request, encode, error_line, parse, result_line
 from hanzo_mcp.door import cache
 from hanzo_mcp.door.address import door_address, without_project_values
 from hanzo_mcp.errors import ConfigError, ProtocolError
@@ -118,7 +118,7 @@ def _answered(start: Start, line: str) -> bool:
         except NeedsEngine:
             return False
     else:
-        return _is_quiet(message)
+        return _is_quiet(start, message)
     if reply is not None:
         _write(start.fd_out, reply)
     return True
@@ -138,8 +138,10 @@ def refusal(broken: Broken) -> bytes | None:
     return error_line(broken.id, encode(broken.error.to_wire())) if broken.answer else None
 
 
-def _is_quiet(message: Message | list[Message]) -> bool:
-    """Notifications that mean nothing before a call was made; anything else is the engine's."""
+def _is_quiet(start: Start, message: Message | list[Message]) -> bool:
+    """Notifications and stray responses need no answer; a batch is the engine's."""
+    if isinstance(message, Notification) and message.method == "notifications/initialized":
+        start.session.ready = True
     return not isinstance(message, list)
 
 

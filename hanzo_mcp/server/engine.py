@@ -36,7 +36,7 @@ from hanzo_mcp.core.messages import (
 from hanzo_mcp.core.shapes import as_object
 from hanzo_mcp.core.tool import Call, InputRequired, Outcome, Verbatim
 from hanzo_mcp.errors import ProtocolError
-from hanzo_mcp.server import boot
+from hanzo_mcp.server import boot, roots
 from hanzo_mcp.server.batch import Batch
 from hanzo_mcp.server.framing import TooLong
 from hanzo_mcp.server.handshake import LOG_LEVELS, NeedsEngine, complete, is_modern
@@ -86,6 +86,8 @@ class Engine:
         self._running: dict[RequestId, asyncio.Task[bytes]] = {}
         self._slots = asyncio.Semaphore(RUNNING)
         self._app: App | None = None
+        self._choice = start.choice
+        self._learning: asyncio.Task[None] | None = None
         self._methods: dict[str, Callable[[Request, Reply], None]] = {
             "tools/list": lambda request, reply: self._spawn(request, reply, lambda: self._list(request)),
             "tools/call": self._call,
@@ -98,6 +100,7 @@ class Engine:
         """Until end of input, a signal, a closed output or an orphaned process."""
         self._catch_signals()
         self._watch_parent(os.getppid())
+        self._learn_roots()
         for line in self._start.backlog:
             self._on_line(line)
         if self._start.catalog.stale():
@@ -230,8 +233,13 @@ class Engine:
         method(request, reply)
 
     def _on_notification(self, message: Notification) -> None:
-        if message.method != "notifications/cancelled":
-            return
+        if message.method == "notifications/initialized":
+            self._start.session.ready = True
+            self._learn_roots()
+        elif message.method == "notifications/cancelled":
+            self._cancel(message)
+
+    def _cancel(self, message: Notification) -> None:
         request_id = message.params.get("requestId")
         if not isinstance(request_id, (str, int)) or isinstance(request_id, bool):
             return
@@ -289,6 +297,8 @@ class Engine:
     async def _run_call(self, request: Request, call: Call, port: CallPort) -> bytes:
         try:
             async with self._slots:
+                if self._learning is not None:
+                    await asyncio.shield(self._learning)
                 outcome = await self.app.pipeline.call(call)
         finally:
             port.close()
@@ -301,8 +311,18 @@ class Engine:
         """Built with the first message that needs it."""
         if self._app is None:
             start = self._start
-            self._app = build(start.choice, start.environ, start.door, start.catalog, self, start.session.id)
+            self._app = build(self._choice, start.environ, start.door, start.catalog, self, start.session.id)
         return self._app
+
+    def _learn_roots(self) -> None:
+        if self._app is None and self._learning is None and roots.wanted(self._choice, self._start.session):
+            self._learning = self._loop.create_task(self._adopt_roots())
+
+    async def _adopt_roots(self) -> None:
+        home = self._start.environ.get("HOME") or os.path.expanduser("~")
+        self._choice = await roots.learn(self._choice, self._outgoing, home)
+        say(self._choice.sentence())
+        self._learning = None
 
     def _refresh_list(self) -> None:
         if self.app.door is not None:

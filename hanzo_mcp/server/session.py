@@ -17,6 +17,7 @@ class Session:
         self.version: str | None = None
         self.capabilities: dict[str, Any] = {}
         self.log_level: str | None = None
+        self.ready = False
 
     @property
     def batches(self) -> bool:

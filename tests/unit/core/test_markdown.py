@@ -37,6 +37,8 @@ URL = "https://h.test/a/b?q"
         ('<div id=root></div><noscript>Needs scripts</noscript>', "Needs scripts"),
         ('<form><h1>T</h1><p>a whole page</p><input value=no><button>no</button></form>', "# T\n\na whole page"),
         ('<h2>T<a class="headerlink" href="#t">¶</a></h2>', "## T"),
+        ('<a href="/c" title="told twice">l</a>', "[l](https://h.test/c)"),
+        ("<details><summary>S <h3>T</h3></summary><p>body</p></details>", "S\n\n### T\n\nbody"),
         ("<dl><dt>t</dt><dd>d</dd></dl>", "t\n\nd"),
     ],
 )  # fmt: skip
@@ -125,4 +127,27 @@ def test_any_source_gives_a_page(source: str) -> None:
 
 def test_images_in_code_stay() -> None:
     text = "a ![x](u) `![k](l)` ![](z)\n```\n![n](m)\n```\n![y](w(v)) vec![1]"
-    assert links_for_images(text) == "a [image: x](u) `![k](l)` [image](z)\n```\n![n](m)\n```\n[image: y](w(v)) vec![1]"
+    assert (
+        links_for_images(text) == "a [image: x](u) `![k](l)` [image](z)\n```\n![n](m)\n```\n[image: y](w(v)) vec!\\[1]"
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "![two\nlines](http://evil.test/)",
+        f"![{'long ' * 200}](http://evil.test/)",
+        "![a [b] c](http://evil.test/)",
+        "![a][r]\n\n[r]: http://evil.test/",
+        "`![x](http://evil.test/)``",
+        "` one\n\n![x](http://evil.test/) `",
+        "| ` | ![x](http://evil.test/) ` |",
+        "\u00a0```\n![x](http://evil.test/)\n\u00a0```",
+        "!\u200b[x](http://evil.test/)",
+        "![x](http://evil.test/" + "a" * 3000 + ")",
+    ],
+)
+def test_no_image_gets_through(text: str) -> None:
+    source = text.replace("\n\n", "</p><p>").replace("\n", "<br>")
+    assert "![" not in from_html(f"<p>{source}</p>", URL).text
+    assert "![" not in links_for_images(text)
