@@ -67,7 +67,7 @@ def unified(before: str, after: str, changes: Sequence[Change], mark: str = "\n"
     for a0, a1, b0, b1 in _hunks(before, after, changes, mark):
         line_a, at_a = line_a + before.count(mark, at_a, a0), a0
         line_b, at_b = line_b + after.count(mark, at_b, b0), b0
-        hunk = _hunk(before[a0:a1].split(mark), after[b0:b1].split(mark), line_a, line_b)
+        hunk = _hunk(_lines(before[a0:a1], mark), _lines(after[b0:b1], mark), line_a, line_b)
         out += hunk
         size += sum(map(len, hunk))
         if size > limit:
@@ -105,6 +105,15 @@ def _forward(text: str, at: int, mark: str) -> int:
             return len(text)
         at = found + len(mark)
     return at
+
+
+def _lines(text: str, mark: str) -> list[str]:
+    lines = text.split(mark)
+    if lines[-1] == "":
+        lines.pop()
+    else:
+        lines[-1] += "\n\\ No newline at end of file"
+    return lines
 
 
 def _hunk(old: list[str], new: list[str], line_a: int, line_b: int) -> list[str]:

@@ -89,6 +89,9 @@ def _find(text: str, edit: Edit, where: str) -> tuple[list[Splice], str]:
     if edit.old == edit.new:
         raise InvalidInput(f"{where}: old and new are the same; nothing would change.")
     spans = _spans(text, edit.old)
+    if edit.old[0] in " \t" and ("\n" in edit.old or "\n" in edit.new):
+        # Half of an indentation is no match: the lines after the first would end up at another depth than it.
+        spans = [span for span in spans if not _cuts_indentation(text, span[0])]
     if spans:
         _refuse_ambiguous(text, spans, edit, where)
         return [Splice(a, b, _with_eols(text, a, b, edit)) for a, b in spans], ""
@@ -109,11 +112,13 @@ def _spans(text: str, old: str) -> list[tuple[int, int]]:
 
 
 def _halves_crlf(text: str, start: int, end: int) -> bool:
-    return (
-        text[start - 1 : start + 1] == "\r\n"
-        if start and end > start and text[start] == "\n"
-        else (text[end - 1 : end + 1] == "\r\n")
-    )
+    return (start > 0 and text[start - 1 : start + 1] == "\r\n") or text[end - 1 : end + 1] == "\r\n"
+
+
+def _cuts_indentation(text: str, start: int) -> bool:
+    """Does a match begin inside the white space at the beginning of a line?"""
+    line = max(text.rfind("\n", 0, start), text.rfind("\r", 0, start)) + 1
+    return line < start and not text[line:start].strip(" \t")
 
 
 def _refuse_ambiguous(text: str, spans: Sequence[tuple[int, int]], edit: Edit, where: str) -> None:
@@ -130,10 +135,10 @@ def _refuse_ambiguous(text: str, spans: Sequence[tuple[int, int]], edit: Edit, w
 def _with_eols(text: str, start: int, end: int, edit: Edit) -> str:
     """The new text with the line breaks of the place, unless the caller wrote out its own."""
     new = edit.new
-    written = "\r" in edit.old and text[start:end] == edit.old
-    if "\n" not in new and "\r" not in new or written or "\r" not in text:
-        return new if "\r" not in new or written else _joined(new, ["\n"])
-    if "\r" in new and "\r" not in edit.old:
+    if ("\n" not in new and "\r" not in new) or ("\r" not in text and "\r" not in new):
+        return new
+    chosen = "\r" in new and "\r" not in edit.old
+    if chosen or ("\r" in edit.old and text[start:end] == edit.old):
         return new
     return _joined(new, breaks(text[start:end]) or [_near_break(text, start)])
 
@@ -213,15 +218,19 @@ def _extent(text: str, first: int, count: int, trailing: bool) -> tuple[int, int
 
 def _indented(new: str, indents: Mapping, where: str, line: int) -> str:
     pieces: list[str] = []
-    marks = [*breaks(new), ""]
-    for text, mark in zip(split(new), marks, strict=True):
+    depth: int | None = None
+    for text, mark in zip(split(new), [*breaks(new), ""], strict=True):
         indent = indent_of(text)
         moved = indents.apply(indent) if text.strip() else indent
+        if text.strip() and moved is not None and indents.width:
+            level = len(moved) if indents.tabs else len(indent)
+            moved = None if depth is not None and level > depth + 1 else moved
+            depth = level
         if moved is None:
             raise Conflict(
-                f"{where}: the old text is at line {line} with another indentation, and how {text.strip()[:60]!r} of the new "
-                "text must be indented does not follow from it (tabs against spaces?). Give old and new with the file's own "
-                "indentation. Nothing was changed."
+                f"{where}: the old text is at line {line} with another indentation, and how {text.strip()[:60]!r} of the "
+                "new text must be indented does not follow from it (tabs against spaces?). Give old and new with the "
+                "file's own indentation. Nothing was changed."
             )
         pieces += [moved + text[len(indent) :], mark]
     return "".join(pieces)

@@ -45,7 +45,7 @@ _FENCE = re.compile(r" {0,40}(`{3,})([^`]*)")
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """``cut``: the page has more elements than are read."""
+    """``cut``: the page has more elements, or deeper ones, than are read."""
 
     text: str
     title: str
@@ -59,26 +59,29 @@ class Unconvertible(Exception):
 def from_html(source: str, url: str) -> Page:
     """The main content of ``source`` with absolute links; ``url`` is where it came from. Raises ``Unconvertible``."""
     page = prepare(source, url)
-    text = _best(page)
-    return Page(links_for_images(clean(text)), page.title, page.cut)
+    text, deep = _best(page)
+    return Page(links_for_images(clean(text)), page.title, page.cut or deep)
 
 
-def _best(page: Source) -> str:
-    inner = _converted(page.main, _options(page.base, _NEVER)) if page.main else ""
-    if len(inner) >= _ENOUGH:
+def _best(page: Source) -> tuple[str, bool]:
+    inner = _converted(page.main, _options(page.base, _NEVER)) if page.main else ("", False)
+    if len(inner[0]) >= _ENOUGH:
         return inner
     whole = _converted(page.html, _options(page.base, _NEVER + _OUTSIDE_MAIN))
-    best = whole if len(whole) > _TIMES * len(inner) else inner
-    return best or _converted(page.html, _options(page.base, (), hidden="all"))
+    best = whole if len(whole[0]) > _TIMES * len(inner[0]) else inner
+    return best if best[0] else _converted(page.html, _options(page.base, (), hidden="all"))
 
 
-def _converted(source: str, options: ConversionOptions) -> str:
-    from html_to_markdown import ConversionError, convert
+def _converted(source: str, options: ConversionOptions) -> tuple[str, bool]:
+    """The Markdown, and whether elements nested too deeply were left out of it."""
+    from html_to_markdown import ConversionError, WarningKind, convert
 
     try:
-        return (convert(source, options).content or "").strip()
+        result = convert(source, options)
     except ConversionError as exc:
         raise Unconvertible(str(exc)) from None
+    deep = any(warning.kind == WarningKind.DEPTH_LIMIT_EXCEEDED for warning in result.warnings)
+    return (result.content or "").strip(), deep
 
 
 def _options(base: str, without: tuple[str, ...], hidden: str = "drop") -> ConversionOptions:

@@ -139,6 +139,10 @@ class ToolSource(Protocol):
         """Does this source answer calls of ``tool``?"""
         ...
 
+    async def ready(self, tool: str) -> None:
+        """Load what answering ``tool`` needs, off the loop; at once when it is loaded."""
+        ...
+
     def prepare(self, call: Call, arguments: Any) -> Prepared:
         """Validate ``arguments``. Raises ``InvalidInput``; must not block."""
         ...

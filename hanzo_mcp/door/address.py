@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Mapping
 
 from hanzo_mcp.errors import ConfigError
@@ -28,19 +29,24 @@ def door_address(environ: Mapping[str, str]) -> str | None:
 
 
 def _checked(url: str, key: str) -> str:
-    from urllib.parse import urlsplit
-
     wrong = f"{key}: {url[:100]!r} is not usable: "
     if not url.isascii() or not url.isprintable() or " " in url:
         raise ConfigError(wrong + "it contains characters no URL has.")
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
+    scheme, _, rest = url.partition("://")
+    authority = re.split("[/?#]", rest, maxsplit=1)[0]
+    if scheme not in ("http", "https") or not _host(authority) or "\\" in url:
         raise ConfigError(wrong + f'expected https://host/path, or "{OFF}".')
-    if parts.username or parts.password:
+    if "@" in authority:
         raise ConfigError(f"{key}: credentials do not belong into the address. Use HANZO_API_KEY.")
-    if parts.scheme == "http" and parts.hostname not in ("localhost", "127.0.0.1", "::1"):
+    if scheme == "http" and _host(authority) not in ("localhost", "127.0.0.1", "[::1]"):
         raise ConfigError(wrong + "plain http is for loopback only, since the bearer would travel in clear.")
     return url
+
+
+def _host(authority: str) -> str:
+    """The host of ``host:port``, an IPv6 one in its brackets; empty when it is malformed. ``urllib`` would cost 2 ms."""
+    found = re.fullmatch(r"(\[[0-9A-Fa-f:.]+\]|[^:\[\]]+)(?::\d{1,5})?", authority)
+    return found.group(1).lower() if found else ""
 
 
 def without_project_values(

@@ -144,6 +144,9 @@ class DoorSource:
     def has(self, tool: str) -> bool:  # noqa: ARG002 - what is not local is the cloud's to know
         return True
 
+    async def ready(self, tool: str) -> None:
+        """Nothing to load: the first request imports what it needs in a thread."""
+
     def prepare(self, call: Call, arguments: Any) -> Prepared:
         given = as_object(arguments) or {}
         op = given.get("op")

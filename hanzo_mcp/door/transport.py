@@ -73,7 +73,7 @@ class Transport:
 
     url: str
     _lanes: list[_Lane] = field(default_factory=list[_Lane])
-    _context: ssl.SSLContext | bool | None = None
+    _context: ssl.SSLContext | None = None
     _loading: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def post(self, content: str, headers: Mapping[str, str]) -> contextlib.AbstractAsyncContextManager[Reply]:
@@ -138,14 +138,16 @@ class Transport:
         self._lanes.clear()
 
 
-def _load(url: str) -> ssl.SSLContext | bool:
-    """Import what the first request needs; the TLS context is built once for all lanes."""
+def _load(url: str) -> ssl.SSLContext:
+    """Import what the first request needs; the TLS context is built once for all lanes, an empty one for plain http."""
+    import ssl
+
     import httpx
 
-    return httpx.create_ssl_context() if url.startswith("https:") else False
+    return httpx.create_ssl_context() if url.startswith("https:") else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
-def _client(context: ssl.SSLContext | bool) -> httpx.AsyncClient:
+def _client(context: ssl.SSLContext) -> httpx.AsyncClient:
     import httpx
 
     return httpx.AsyncClient(

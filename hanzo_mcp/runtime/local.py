@@ -6,6 +6,7 @@ is imported with its first call; until then the committed contract answers for i
 
 from __future__ import annotations
 
+import asyncio
 import importlib
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -89,10 +90,17 @@ class LocalSource:
     def __init__(self, names: Sequence[str], ports: Callable[[], Ports]) -> None:
         self._names = frozenset(names)
         self._ports = ports
+        self._loaded: set[str] = set()
         self._memos: dict[str, dict[str, Any]] = {}
 
     def has(self, tool: str) -> bool:
         return tool in self._names
+
+    async def ready(self, tool: str) -> None:
+        """The first call of a tool imports it, pydantic included: in a thread, so that pings are still answered."""
+        if tool not in self._loaded:
+            await asyncio.to_thread(load, tool)
+            self._loaded.add(tool)
 
     def prepare(self, call: Call, arguments: Any) -> Prepared:
         from hanzo_mcp.runtime.params import validate

@@ -76,6 +76,7 @@ class Pipeline:
         raise ProtocolError(INVALID_PARAMS, f"Unknown tool: {tool[:100]}{hint}")
 
     async def _pass(self, source: ToolSource, call: Call, record: Record) -> Outcome:
+        await source.ready(call.tool)
         prepared = source.prepare(call, call.arguments)
         record.subject, record.args_sha256 = prepared.subject, fingerprint(call.arguments)
         await self._permit(prepared, call, record)

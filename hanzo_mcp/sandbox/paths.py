@@ -17,7 +17,7 @@ from enum import Enum
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from hanzo_mcp.errors import Denied, InvalidInput, TooLarge, from_oserror
+from hanzo_mcp.errors import Denied, InvalidInput, NotFound, TooLarge, from_oserror
 from hanzo_mcp.sandbox import beneath
 
 MAX_PATH = 4096
@@ -201,6 +201,14 @@ class Workspace:
         """The same object by the names links lead to; the last one need not exist. Raises like ``stat``."""
         with self.parent(place, write=False) as parent:
             return Place(place.root, parent.parts, place.shown)
+
+    def resolved_new(self, place: Place) -> Place:
+        """Like ``resolved``, for a file whose folders may not exist yet either."""
+        try:
+            return self.resolved(place)
+        except NotFound:
+            above = self.resolved_new(Place(place.root, place.parts[:-1], place.shown))
+            return Place(place.root, (*above.parts, place.parts[-1]), place.shown)
 
     def entries(self, place: Place, *, details: bool = False) -> list[Entry]:
         """The entries of a directory, unsorted; links are not followed. Sizes and times only with ``details``."""

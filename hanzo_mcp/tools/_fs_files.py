@@ -113,6 +113,23 @@ def know(fd: int, info: os.stat_result, place: Place) -> Known:
     return Known(data, info, hashlib.sha256(data).hexdigest(), detect(data))
 
 
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What does not change while a file does not: its totals, for reading a range of it again."""
+
+    sha256: str
+    encoding: Encoding
+    eol: str
+    lines: int
+
+
+def version(info: os.stat_result) -> tuple[int, ...] | None:
+    """What names this version of a file; ``None`` while it is so young that a change might not show."""
+    if time.time() - info.st_ctime < 2:
+        return None
+    return info.st_dev, info.st_ino, info.st_size, info.st_mtime_ns, info.st_ctime_ns
+
+
 @dataclass(slots=True)
 class Seen:
     """How a file was when this caller last read or wrote it; ``text`` only of small ones."""
@@ -126,6 +143,7 @@ class Memory:
     """The tool's memory: what each caller has seen, and one lock for each file being changed."""
 
     seen: OrderedDict[tuple[str, str], Seen] = field(default_factory=OrderedDict[tuple[str, str], Seen])
+    facts: OrderedDict[tuple[int, ...], Facts] = field(default_factory=OrderedDict[tuple[int, ...], Facts])
     locks: dict[str, tuple[asyncio.Lock, int]] = field(default_factory=dict[str, tuple[asyncio.Lock, int]])
 
     def remember(self, session: str, path: str, sha256: str, data: bytes, encoding: Encoding | None) -> None:
@@ -136,6 +154,19 @@ class Memory:
         self.seen.move_to_end((session, path))
         while len(self.seen) > _SEEN:
             self.seen.popitem(last=False)
+
+    def keep(self, info: os.stat_result, facts: Facts) -> None:
+        """Remember the facts of a version."""
+        key = version(info)
+        if key is not None:
+            self.facts[key] = facts
+            while len(self.facts) > _SEEN:
+                self.facts.popitem(last=False)
+
+    def kept(self, info: os.stat_result) -> Facts | None:
+        """The facts of this version, when they are known."""
+        key = version(info)
+        return self.facts.get(key) if key is not None else None
 
 
 def memory(ctx: Context) -> Memory:

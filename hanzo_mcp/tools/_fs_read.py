@@ -24,6 +24,7 @@ from hanzo_mcp.tools._fs_files import (
     PATHS,
     WHOLE,
     Budget,
+    Facts,
     Known,
     chosen,
     know,
@@ -144,6 +145,10 @@ def _view(ctx: Context, fd: int, info: os.stat_result, place: Place, params: Rea
     facts: JsonObject = {"path": place.shown, "bytes": info.st_size}
     if info.st_size > WHOLE:
         return _view_large(fd, info, place, params, cap, budget, facts)
+    kept = memory(ctx).kept(info) if info.st_size > INLINE else None
+    if kept is not None:
+        facts |= {"sha256": kept.sha256, "encoding": kept.encoding.name, "eol": kept.eol, "lines": kept.lines}
+        return _again(fd, kept, params, cap, budget, facts)
     known = know(fd, info, place)
     facts |= {"bytes": len(known.data), "sha256": known.sha256}
     path = ctx.files.resolved(place).path
@@ -153,7 +158,22 @@ def _view(ctx: Context, fd: int, info: os.stat_result, place: Place, params: Rea
         return _as_image(known, image, facts)
     if known.encoding is None:
         return _described(known.data, facts)
-    return _text(known, params, cap, facts)
+    view = _text(known, params, cap, facts)
+    if info.st_size > INLINE and not known.encoding.codec.startswith(("utf-16", "utf-32")):
+        memory(ctx).keep(info, Facts(known.sha256, known.encoding, facts["eol"], facts["lines"]))
+    return view
+
+
+def _again(fd: int, kept: Facts, params: Read, cap: int, budget: Budget, facts: JsonObject) -> View:  # noqa: PLR0913 - a thread's whole input
+    """A range of a file whose totals are known: what stands before it is counted, what comes after is not read."""
+    mark = EOLS["cr"].encode() if kept.eol == "cr" else b"\n"
+    first, limit = _first(params.offset, kept.lines), _limit(params)
+    source = blocks(lambda at, size: take(fd, at, size), len(kept.encoding.bom), budget.check, kept.encoding)
+    return _shown(lines_from(source, mark, first, limit, cap), kept.encoding, kept.lines, params, facts)
+
+
+def _limit(params: Read) -> int:
+    return params.limit or (abs(params.offset) if params.offset is not None and params.offset < 0 else _LINES)
 
 
 def _text(known: Known, params: Read, cap: int, facts: JsonObject) -> View:
@@ -166,8 +186,7 @@ def _text(known: Known, params: Read, cap: int, facts: JsonObject) -> View:
     mark = EOLS["cr"].encode() if eol == "cr" else b"\n"
     total = data.count(mark) + (1 if data and not data.endswith(mark) else 0)
     facts |= {"encoding": encoding.name, "eol": eol, "lines": total}
-    first = _first(params.offset, total)
-    limit = params.limit or (abs(params.offset) if params.offset is not None and params.offset < 0 else _LINES)
+    first, limit = _first(params.offset, total), _limit(params)
     found = lines_from(blocks(lambda at, size: data[at : at + size], 0, _nothing, UTF8), mark, first, limit, cap)
     return _shown(found, codec, total, params, facts)
 

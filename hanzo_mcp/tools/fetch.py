@@ -137,7 +137,7 @@ def _markdown(fetched: Fetched, source: str, facts: JsonObject) -> tuple[str, st
     if found.title:
         facts["title"] = found.title
     if found.cut:
-        facts.setdefault("cut", "it has more elements than are read")
+        facts.setdefault("cut", "it has more or deeper elements than are read")
     return found.text or "(No text: the page is built by its scripts. raw: true shows its source.)", found.title
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict, deque
+from dataclasses import dataclass, field
+
 from pydantic import Field
 
 from hanzo_mcp.core.tool import Access, Result
 from hanzo_mcp.runtime.local import Context, Op, Tool
 from hanzo_mcp.runtime.params import Params
 
-_KEPT = 200
 _SHOWN = 10
+_BRANCHES = 100
 
 
 class Think(Params):
@@ -21,16 +24,26 @@ class Think(Params):
     next: bool | None = Field(None, description="[think] false when this thought concludes the chain")
 
 
+@dataclass(slots=True)
+class _Chain:
+    """The last thoughts of a branch, and how many there were."""
+
+    count: int = 0
+    last: deque[str] = field(default_factory=lambda: deque[str](maxlen=_SHOWN))
+
+
 async def think(ctx: Context, params: Think) -> Result:
-    """Append a thought and answer with the chain of its branch so far."""
-    chains: dict[str, list[Think]] = ctx.memo.setdefault(ctx.session_id, {})
-    chain = chains.setdefault(params.branch or "main", [])
-    if len(chain) >= _KEPT:
-        del chain[0]
-    chain.append(params)
-    earlier = max(0, len(chain) - _SHOWN)
-    lines = [_line(number, thought) for number, thought in enumerate(chain[earlier:], earlier + 1)]
-    return Result.text("\n".join([f"… {earlier} earlier thoughts", *lines] if earlier else lines))
+    """Append a thought and answer with the end of its branch."""
+    chains: OrderedDict[tuple[str, str], _Chain] = ctx.memo.setdefault("chains", OrderedDict())
+    key = (ctx.session_id, params.branch or "main")
+    chain = chains.setdefault(key, _Chain())
+    chains.move_to_end(key)
+    while len(chains) > _BRANCHES:
+        chains.popitem(last=False)
+    chain.count += 1
+    chain.last.append(_line(chain.count, params))
+    earlier = chain.count - len(chain.last)
+    return Result.text("\n".join([f"… {earlier} earlier thoughts", *chain.last] if earlier else chain.last))
 
 
 def _line(number: int, thought: Think) -> str:
@@ -42,6 +55,6 @@ def _line(number: int, thought: Think) -> str:
 TOOL = Tool(
     name="think",
     title="Think",
-    description="Write down a thought before acting on something hard; returns the chain so far. Has no side effects.",
+    description="Write a thought down before something hard; returns the last ten of its branch. No side effects.",
     ops=[Op("think", Think, think, Access.READ, "add a thought")],
 )

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from fixtures.fake_door import FakeDoor
-from tests.interop.contract import FROM_THE_DOOR, JsonObject, run_session, text_of
+from tests.interop.contract import FROM_THE_DOOR, JsonObject, need, run_session, text_of
 from tests.support.wire import clean_environment
 
 pytestmark = pytest.mark.interop
@@ -36,26 +36,35 @@ class Conversation:
     """A session with a door behind it. The door acts while the session goes on; then there is its report."""
 
     def __init__(self, door: FakeDoor, client: Client, home: Path, plan: dict[str, Any]) -> None:
-        self.door = door
+        self._door = door
         env = clean_environment(home, {"HANZO_MCP_DOOR": door.url, "HANZO_API_KEY": "hk-test"})
         self._pool = ThreadPoolExecutor(1)
         self._session = self._pool.submit(run_session, *client, plan.pop("calls", {}), home, env, **plan)
 
-    def calls_arrived(self, count: int) -> bool:
-        return len(self.door.called("tools/call")) == count
+    def await_calls(self, count: int, departures: int = 0) -> None:
+        """Until the door has seen this many calls, and this many of their callers leave."""
+        try:
+            self._door.wait_for(
+                lambda door: (len(door.called("tools/call")), door.departures) == (count, departures), WAIT
+            )
+        except TimeoutError:
+            if self._session.done():
+                self._session.result()  # how it failed says more
+            raise
 
     def report(self) -> JsonObject:
         """Let everything go on that the door still holds; what the client saw."""
-        self.door.release()
+        self._door.release()
         return self._session.result()
 
     def close(self) -> None:
-        self.door.release()
+        self._door.release()
         self._pool.shutdown()
 
 
 @contextmanager
 def conversation(client: Client, home: Path, door: FakeDoor, **plan: Any) -> Generator[Conversation]:
+    need(client[0])
     with door:
         conversing = Conversation(door, client, home, plan)
         try:
@@ -72,7 +81,7 @@ def names(tools: list[JsonObject]) -> list[str]:
 def test_list_changed_is_heard_when_a_slow_door_answers(client: Client, tmp_path: Path) -> None:
     door = FakeDoor("slow_first_list", seconds=None)
     with conversation(client, tmp_path, door, calls={"listed": ECHO}, hears=True) as going:
-        door.wait_for(lambda _: going.calls_arrived(1), WAIT)  # the client has its first list
+        going.await_calls(1)  # the client has its first list
         report = going.report()
     assert not set(FROM_THE_DOOR) & set(names(report["tools"]))
     assert names(report["changed"]) == [*names(report["tools"]), *FROM_THE_DOOR]
@@ -84,7 +93,7 @@ def test_list_changed_is_heard_when_a_slow_door_answers(client: Client, tmp_path
 def test_progress_of_the_door_is_relayed(client: Client, tmp_path: Path) -> None:
     door = FakeDoor("sse", progress=3, pause=True)
     with conversation(client, tmp_path, door, twice=ECHO, first="go on") as going:
-        door.wait_for(lambda _: going.calls_arrived(2), WAIT)  # the client has seen the last step
+        going.await_calls(2)  # the client has seen the last step
         told = going.report()["twice"]
     assert told["progress"] == [{"progress": n, "total": 3, "message": f"step {n}"} for n in (1, 2, 3)]
     assert json.loads(text_of(told["first"])) == GIVEN
@@ -95,7 +104,7 @@ def test_progress_of_the_door_is_relayed(client: Client, tmp_path: Path) -> None
 def test_cancelling_closes_the_stream_at_the_door(client: Client, tmp_path: Path) -> None:
     door = FakeDoor("sse", progress=1, pause=True)
     with conversation(client, tmp_path, door, twice=ECHO, first="abort") as going:
-        door.wait_for(lambda _: going.calls_arrived(2) and door.departures == 1, WAIT)
+        going.await_calls(2, departures=1)
         report = going.report()
     assert "error" in report["twice"]["first"]
     assert json.loads(text_of(report["twice"]["second"])) == GIVEN

@@ -106,6 +106,7 @@ def test_a_data_table_with_a_small_table_inside_stays_a_table() -> None:
 def test_too_many_elements_are_cut_and_said() -> None:
     page = from_html("<i>a</i>" * MAX_TAGS, URL)
     assert page.cut and page.text
+    assert from_html("<p>a</p>" + "<div>" * 3000 + "deep", URL).cut
     assert not from_html("<p>a</p>", URL).cut
 
 

@@ -1,0 +1,199 @@
+"""fs.search: ripgrep where there is one, else a slower search of our own with the same answer."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from dataclasses import dataclass, field
+from typing import Literal
+
+from pydantic import Field
+
+from hanzo_mcp.core.matches import Found, shown
+from hanzo_mcp.core.ripgrep import arguments, parse_counts, parse_json, parse_names, trouble
+from hanzo_mcp.core.tool import JsonObject, Result
+from hanzo_mcp.errors import InvalidInput, TimedOut, Unavailable
+from hanzo_mcp.runtime.local import Context
+from hanzo_mcp.runtime.params import Params
+from hanzo_mcp.sandbox.paths import Place
+from hanzo_mcp.sandbox.streams import Output
+from hanzo_mcp.tools._fs_fallback import scan
+from hanzo_mcp.tools._fs_files import CAP, GLOB, HIDDEN, IGNORED, LIMIT, OFFSET, PATH, PATHS, chosen, threaded
+
+_SECONDS = 30.0
+_KEPT = 16 * 1024 * 1024
+"""Bytes of ripgrep's answer that are looked at."""
+_DEFAULT = 200
+
+
+class Search(Params):
+    """What to look for and where."""
+
+    pattern: str = Field(description="[search] Regex (Rust syntax, no lookaround)")
+    path: str | None = Field(None, description=PATH)
+    paths: list[str] | None = Field(None, description=PATHS)
+    literal: bool | None = Field(None, description="[search] Pattern is plain text")
+    ignore_case: bool | None = Field(None, description="[search]")
+    multiline: bool | None = Field(None, description="[search] May span lines")
+    type: str | None = Field(None, description="[search] py, js, rust…")
+    context: int | None = Field(None, description="[search] Lines around")
+    output: Literal["lines", "files", "count"] | None = Field(None, description="[search]")
+    glob: list[str] | None = Field(None, description=GLOB)
+    hidden: bool | None = Field(None, description=HIDDEN)
+    include_ignored: bool | None = Field(None, description=IGNORED)
+    offset: int | None = Field(None, description=OFFSET)
+    limit: int | None = Field(None, description=LIMIT)
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Where to search: the folder ripgrep runs in, the arguments that name the places, and how to show a path."""
+
+    cwd: str
+    names: tuple[str, ...]
+    prefix: str
+    places: tuple[Place, ...]
+    secrets: tuple[str, ...]
+
+    def path(self, found: str) -> str | None:
+        """What a path of ripgrep's is called here, ``None`` when it is not to be shown."""
+        name = found.removeprefix("./")
+        full = os.path.normpath(os.path.join(self.cwd, name))
+        if any(full == secret or full.startswith(secret + "/") for secret in self.secrets):
+            return None
+        return name if os.path.isabs(name) else self.prefix + name
+
+
+@dataclass(slots=True)
+class Bounded:
+    """Collects whole output up to a limit, then has the child ended."""
+
+    limit: int
+    data: bytearray = field(default_factory=bytearray)
+    cut: bool = False
+
+    def add(self, data: bytes) -> bool:
+        self.data += data
+        self.cut = len(self.data) > self.limit
+        return not self.cut
+
+    def output(self) -> Output:
+        return Output(bytes(self.data), b"", 0)
+
+
+async def search(ctx: Context, params: Search) -> Result:
+    """Lines that match as ``path:line: text`` (context as ``path-line- text``), by path; or paths; or counts.
+
+    Facts: ``matches`` and ``files`` (totals, ``more`` when there are more than were looked at), ``count`` (shown),
+    ``next_offset``, ``engine``, ``elsewhere`` (files with matches among the ignored and hidden, when nothing else
+    matched).
+    """
+    if not params.pattern:
+        raise InvalidInput("fs.search: pattern is empty; op list shows the files of a folder.")
+    if "\0" in params.pattern:
+        raise InvalidInput("fs.search: pattern contains a NUL character.")
+    if params.limit is not None and params.limit < 1:
+        raise InvalidInput(f"fs.search: limit: expected at least 1, got {params.limit}.")
+    scope = _scope(ctx, params)
+    program = ripgrep(ctx)
+    if program is None:
+        found = await threaded(lambda budget: scan(ctx.files, scope.places, scope.path, params, budget))
+        return _answer(found, params, "python", 0)
+    found = await _run(ctx, program, params, scope)
+    elsewhere = 0
+    if not found.hits and not found.files and not params.include_ignored:
+        elsewhere = await _elsewhere(ctx, program, params, scope)
+    return _answer(found, params, "ripgrep", elsewhere)
+
+
+def _scope(ctx: Context, params: Search) -> Scope:
+    given = chosen(params.path, params.paths, "search") if params.path or params.paths else ["."]
+    places = tuple(ctx.files.place(path) for path in given)
+    secrets = tuple(
+        f"{root.path}/{path}" for root in ctx.files.roots for path in ctx.files.secrets(Place(root, (), ""))
+    )
+    kinds = [ctx.files.stat(place).st_mode for place in places]
+    for place, mode in zip(places, kinds, strict=True):
+        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+            raise InvalidInput(f"{place.shown}: not a regular file or folder (a device, FIFO or socket).")
+    if len(places) == 1 and stat.S_ISDIR(kinds[0]):
+        prefix = "" if places[0].shown == "." else places[0].shown.rstrip("/") + "/"
+        return Scope(ctx.files.real(places[0]), ("./",), prefix, places, secrets)
+    home = ctx.files.roots[0].path
+    names: list[str] = []
+    for place in places:
+        real = ctx.files.real(place)
+        inside = real.startswith(home + "/") or real == home
+        names.append(f"./{os.path.relpath(real, home)}" if inside else real)
+    return Scope(home, tuple(names), "", places, secrets)
+
+
+def ripgrep(ctx: Context) -> str | None:
+    """The program: beside our Python (its wheel puts it there), or on the PATH; ``None`` when there is none."""
+    if "ripgrep" not in ctx.memo:
+        path = ctx.exec.environment().get("PATH", "").split(os.pathsep)
+        candidates = [os.path.join(folder, "rg") for folder in (os.path.dirname(sys.executable), *path) if folder]
+        ctx.memo["ripgrep"] = next((name for name in candidates if os.access(name, os.X_OK)), None)
+    found: str | None = ctx.memo["ripgrep"]
+    return found
+
+
+async def _run(ctx: Context, program: str, params: Search, scope: Scope) -> Found:
+    collected = Bounded(_KEPT)
+    argv = [program, *arguments(params), "--", *scope.names]
+    done = await ctx.exec.run(argv, cwd=scope.cwd, timeout=_SECONDS, stdout=collected)
+    if done.timed_out:
+        raise TimedOut(f"fs.search: stopped after {_SECONDS:g} s. Search a narrower path, or with a glob or type.")
+    if done.code not in (0, 1) and not collected.data:
+        message = done.stderr.text().strip()
+        if message:
+            raise InvalidInput(f"fs.search: {trouble(message)}")
+        if done.code != 2:  # 2 with nothing to say: something could not be read, and nothing matched
+            raise Unavailable(f"fs.search: ripgrep ended with {done.code if done.code is not None else done.signal}.")
+    parse = {"files": parse_names, "count": parse_counts}.get(params.output or "lines", parse_json)
+    data = bytes(collected.data)
+    if len(data) > CAP:
+        return await threaded(lambda _: parse(data, collected.cut, scope.path))
+    return parse(data, collected.cut, scope.path)
+
+
+async def _elsewhere(ctx: Context, program: str, params: Search, scope: Scope) -> int:
+    """How many ignored or hidden files match, when no other file does."""
+    wide = params.model_copy(update={"include_ignored": True, "output": "files"})
+    collected = Bounded(CAP)
+    argv = [program, *arguments(wide), "--", *scope.names]
+    await ctx.exec.run(argv, cwd=scope.cwd, timeout=3, stdout=collected)
+    return len(parse_names(bytes(collected.data), collected.cut, scope.path).files)
+
+
+def _answer(found: Found, params: Search, engine: str, elsewhere: int) -> Result:
+    start, limit = max(params.offset or 0, 0), min(params.limit or _DEFAULT, 5000)
+    lines, count = shown(found, start, limit, CAP)
+    total = found.total
+    facts: JsonObject = {"matches": total, "files": found.file_count, "count": count, "engine": engine}
+    what = "files" if params.output in ("files", "count") else "matches"
+    parts = [_counted(total, "file") if what == "files" else _counted(total, "match", "es")]
+    if what == "matches" and total:
+        parts[0] += f" in {_counted(found.file_count, 'file')}"
+    if found.cut:
+        facts["more"] = True
+        parts[0] = f"more than {parts[0]}; the search was stopped, narrow it"
+    if start + count < total:
+        facts["next_offset"] = start + count
+        parts.append(f"shown {start}-{start + count}; go on with offset={start + count}")
+    if found.binary:
+        facts["binary"] = found.binary
+        parts.append(f"not shown: {_counted(found.binary, 'binary file')} with a match")
+    if elsewhere:
+        facts["elsewhere"] = elsewhere
+        parts.append(f"{_counted(elsewhere, 'ignored or hidden file')} with a match: include_ignored shows them")
+    elif not params.include_ignored:
+        parts.append("ignored and hidden files left out" if not params.hidden else "ignored files left out")
+    if engine == "python":
+        parts.append("ripgrep is missing: slower search with Python's regex syntax")
+    return Result.text("\n".join([*lines, f"[{'; '.join(parts)}]"]), facts)
+
+
+def _counted(count: int, noun: str, plural: str = "s") -> str:
+    return f"{count} {noun}{'' if count == 1 else plural}"
