@@ -83,9 +83,7 @@ def _splice(text: str, splices: Sequence[Splice]) -> tuple[str, list[Change]]:
 def _find(text: str, edit: Edit, where: str) -> tuple[list[Splice], str]:
     """What an edit replaces, in order, and a word about what had to be tolerated."""
     if not edit.old:
-        raise InvalidInput(
-            f"{where}: old is empty. Give the text to replace; op write makes files and appends to them."
-        )
+        raise InvalidInput(f"{where}: old is empty. Give the text to replace; op write makes and appends.")
     if edit.old == edit.new:
         raise InvalidInput(f"{where}: old and new are the same; nothing would change.")
     spans = _spans(text, edit.old)
@@ -207,7 +205,7 @@ def _blocks(lines: list[str], wanted: list[str]) -> list[tuple[int, Mapping]]:
 def _extent(text: str, first: int, count: int, trailing: bool) -> tuple[int, int]:
     """The span of ``count`` lines from line ``first`` on, with the last one's break when ``trailing``."""
     marks = re.compile(_ANY_BREAK).finditer(text)
-    start = end = 0
+    start = 0
     for number, mark in enumerate(marks, 1):
         if number == first:
             start = mark.end()

@@ -132,7 +132,7 @@ def eol_of(text: str | bytes) -> str:
 def with_eol(text: str, eol: str) -> str:
     """``text`` with every line break written as ``eol`` (``lf``, ``crlf``, ``cr``; others leave it)."""
     mark = EOLS.get(eol)
-    return text if mark is None or mark == "\n" and "\r" not in text else _BREAK.sub(mark, text)
+    return text if mark is None or (mark == "\n" and "\r" not in text) else _BREAK.sub(mark, text)
 
 
 def breaks(text: str) -> list[str]:

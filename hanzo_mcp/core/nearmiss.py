@@ -19,7 +19,7 @@ def line_at(text: str, at: int) -> int:
 
 
 def closest(lines: Sequence[str], wanted: Sequence[str]) -> str:
-    """Words for an error: the closest lines with their numbers and a diff against ``wanted``; or that nothing is near."""
+    """Words for an error: the closest lines with their numbers and a diff to ``wanted``; or that none is near."""
     first = _best(lines[:_LINES], wanted)
     if first is None:
         return " No line of the file is like it; read the file again."
@@ -60,8 +60,8 @@ def _ratio(one: str, other: str) -> float:
 
 def _difference(block: list[str], wanted: Sequence[str]) -> list[str]:
     blind = [line.split() for line in block] == [line.split() for line in wanted]
-    shown = [list(map(_visible if blind else str, side)) for side in (block, list(wanted))]
-    lines = [line[:_WIDTH] for line in list(difflib.unified_diff(*shown, n=1, lineterm=""))[3:]]
+    old, new = [list(map(_visible, side)) if blind else list(side) for side in (block, wanted)]
+    lines = [line[:_WIDTH] for line in list(difflib.unified_diff(old, new, n=1, lineterm=""))[3:]]
     if blind:
         lines.insert(0, "(only white space differs; · is a space, → a tab)")
     return lines if len(lines) <= 2 * _SHOWN else [*lines[: 2 * _SHOWN], "…"]

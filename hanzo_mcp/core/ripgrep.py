@@ -24,8 +24,6 @@ class Query(Protocol):
     @property
     def ignore_case(self) -> bool | None: ...
     @property
-    def multiline(self) -> bool | None: ...
-    @property
     def type(self) -> str | None: ...
     @property
     def context(self) -> int | None: ...
@@ -34,15 +32,13 @@ class Query(Protocol):
     @property
     def glob(self) -> list[str] | None: ...
     @property
-    def hidden(self) -> bool | None: ...
-    @property
     def include_ignored(self) -> bool | None: ...
 
 
 def spans_lines(query: Query) -> bool:
-    """May a match span lines? Also when the pattern itself names a line break."""
-    named = "\n" in query.pattern or (not query.literal and "\\n" in query.pattern)
-    return bool(query.multiline) or named
+    """May a match span lines? When the pattern names a line break, or lets the dot be one."""
+    named = "\n" in query.pattern or (not query.literal and ("\\n" in query.pattern or "(?s" in query.pattern))
+    return named
 
 
 def arguments(query: Query) -> list[str]:
@@ -53,9 +49,9 @@ def arguments(query: Query) -> list[str]:
         "--fixed-strings": query.literal,
         "--ignore-case": query.ignore_case,
         "--multiline": spans_lines(query),
-        "--hidden": query.hidden or query.include_ignored,
+        "--hidden": query.include_ignored,
         "--no-ignore": query.include_ignored,
-        "--glob=!.git": query.hidden or query.include_ignored,
+        "--glob=!.git": query.include_ignored,
     }
     out += [option for option, wanted in switches.items() if wanted]
     out += [f"--glob={glob}" for glob in query.glob or []]

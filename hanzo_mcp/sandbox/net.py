@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING
 
 from hanzo_mcp import __version__
 from hanzo_mcp.core.text import one_line
-from hanzo_mcp.errors import ConfigError, Denied, InvalidInput, TimedOut, Unavailable
+from hanzo_mcp.errors import Denied, InvalidInput, TimedOut, Unavailable
 
 if TYPE_CHECKING:
     import ssl
 
+    from hanzo_mcp.core.addresses import Special
     from hanzo_mcp.core.weburl import WebUrl
     from hanzo_mcp.sandbox.exchange import Dial, Route
 
@@ -116,8 +117,8 @@ def system_lookup(host: str, port: int) -> list[str]:
 class Http:
     """Fetches public web addresses, and exactly the ``host:port`` pairs of ``allow_hosts`` beside them.
 
-    ``lookup``, ``dial`` and ``tls`` replace the resolver, the TCP connection and the trust store in tests. Raises
-    ``ConfigError`` for an entry that is no ``host:port``.
+    An entry that is no ``host:port`` opens nothing, and the refusals name it. ``lookup``, ``dial`` and ``tls`` replace
+    the resolver, the TCP connection and the trust store in tests.
     """
 
     def __init__(
@@ -130,7 +131,7 @@ class Http:
         tls: ssl.SSLContext | None = None,
     ) -> None:
         self.limits = limits
-        self._allowed = frozenset(_entry(text) for text in allow_hosts)
+        self._allowed, self._unusable = _entries(allow_hosts)
         self._lookup, self._dial, self._tls = lookup, dial, tls
 
     async def fetch(
@@ -194,7 +195,7 @@ class Http:
             if found is None:
                 continue
             if not (found.openable and listed):
-                raise _refused(url, address, found.kind, found.openable)
+                raise _refused(url, address, found, self._unusable)
             near = True
         if near and after is False:
             raise Denied(f"{url}: a public page redirects to this private address; fetch it directly.", by="sandbox")
@@ -242,13 +243,20 @@ def _trust_store() -> ssl.SSLContext:
     return context
 
 
-def _entry(text: str) -> tuple[str, int]:
+def _entries(allow_hosts: Sequence[str]) -> tuple[frozenset[tuple[str, int]], Sequence[str]]:
+    """The ``host:port`` pairs, and the entries that are none: one typing error must not close every other tool."""
+    if not allow_hosts:
+        return frozenset(), ()
     from hanzo_mcp.core.weburl import host_port
 
-    try:
-        return host_port(text)
-    except ValueError as exc:
-        raise ConfigError(f'fetch.allow_hosts: "{text}": {exc}; write for example "127.0.0.1:8000".') from None
+    allowed: set[tuple[str, int]] = set()
+    unusable: list[str] = []
+    for text in allow_hosts:
+        try:
+            allowed.add(host_port(text))
+        except ValueError:
+            unusable.append(one_line(text, 80))
+    return frozenset(allowed), unusable
 
 
 def _checked(headers: Mapping[str, str]) -> dict[str, str]:
@@ -264,14 +272,16 @@ def _checked(headers: Mapping[str, str]) -> dict[str, str]:
     return found
 
 
-def _refused(url: WebUrl, address: str, kind: str, openable: bool) -> Denied:
+def _refused(url: WebUrl, address: str, found: Special, unusable: Sequence[str]) -> Denied:
     what = f"{address} is" if address == url.host else f"{url.host} is {address},"
     way = (
         f'The user can open it by adding "{url.server}" to fetch.allow_hosts in the user settings.'
-        if openable
+        if found.openable
         else "It cannot be opened by fetch.allow_hosts."
     )
-    return Denied(f"{url}: {what} {kind}; only the public web is fetched. {way}", by="sandbox")
+    if unusable:
+        way += f' Entries there that are not "host:port" and open nothing: {", ".join(unusable)}.'
+    return Denied(f"{url}: {what} {found.kind}; only the public web is fetched. {way}", by="sandbox")
 
 
 def _redirected(url: WebUrl, location: str) -> WebUrl:

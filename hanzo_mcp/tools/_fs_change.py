@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Callable
-from typing import Literal, TypeVar
+from typing import Annotated, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
 from hanzo_mcp.core.changes import unified, whole
 from hanzo_mcp.core.edits import Edit, Edited, apply
@@ -17,7 +17,7 @@ from hanzo_mcp.errors import Conflict, InvalidInput, NotFound
 from hanzo_mcp.runtime.local import Context
 from hanzo_mcp.runtime.params import Params
 from hanzo_mcp.sandbox.paths import Place
-from hanzo_mcp.tools._fs_files import INLINE, PATH, Known, Locked, current, memory, named
+from hanzo_mcp.tools._fs_files import BASE_HASH, INLINE, PATH, WORD, Known, Locked, current, memory, named
 
 T = TypeVar("T")
 _HASH = 12
@@ -28,14 +28,15 @@ class Write(Params):
     """A whole file."""
 
     path: str | None = Field(None, description=PATH)
-    content: str = Field(description="[write] Text")
-    mode: Literal["overwrite", "create", "append"] | None = Field(None, description="[write] Default overwrite")
-    base_hash: str | None = Field(None, description="[write, edit] Refuse unless the file's sha256 is this")
+    content: str = Field(description="[write]")
+    mode: Annotated[Literal["overwrite", "create", "append"] | None, WORD] = Field(
+        None, description="[write] create, append; default overwrite"
+    )
+    base_hash: str | None = Field(None, description=BASE_HASH)
 
 
 class Replacement(BaseModel):
-    """One replacement."""
-
+    # No docstring: it would go into the schema.
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     old: str
@@ -47,12 +48,14 @@ class EditFile(Params):
     """Replacements in one file."""
 
     path: str | None = Field(None, description=PATH)
-    edits: list[Replacement] | None = Field(None, description="[edit] In order, all or none")
-    old: str | None = Field(None, description="[edit] Or one: this text, unique unless all")
-    new: str | None = Field(None, description="[edit] What replaces it")
-    all: bool | None = Field(None, description="[edit] Every occurrence")
-    dry_run: bool | None = Field(None, description="[edit] Only show the diff")
-    base_hash: str | None = Field(None, description="[write, edit] Refuse unless the file's sha256 is this")
+    edits: Annotated[list[Replacement] | None, WithJsonSchema({"type": "array", "items": {"type": "object"}})] = Field(
+        None, description="[edit] {old, new, all?}, all or none"
+    )
+    old: str | None = Field(None, description="[edit] Or one")
+    new: str | None = Field(None, description="[edit]")
+    all: bool | None = Field(None, description="[edit]")
+    dry_run: bool | None = Field(None, description="[edit]")
+    base_hash: str | None = Field(None, description=BASE_HASH)
 
 
 async def write(ctx: Context, params: Write) -> Result:
@@ -99,8 +102,8 @@ def _encoded(encoding: Encoding, text: str, place: Place) -> bytes:
                 f"{place.shown}: the text holds a lone surrogate (U+{ord(char):04X}), which is no character."
             ) from None
         raise InvalidInput(
-            f"{place.shown}: is {encoding.name}, which has no {char!r} (U+{ord(char):04X}). Write it another way, or remove "
-            "the file and write it anew as UTF-8. Nothing was changed."
+            f"{place.shown}: is {encoding.name}, which has no {char!r} (U+{ord(char):04X}). Write it another way, or "
+            "remove the file and write it anew as UTF-8. Nothing was changed."
         ) from None
 
 
@@ -206,20 +209,20 @@ def _edit(ctx: Context, place: Place, known: Known, edits: list[Edit], dry_run: 
     before = encoding.decode(known.data)
     edited = apply(before, edits, place.shown)
     for change in edited.changes:
-        _encoded(encoding if encoding.codec != "utf-8" else UTF8, _fresh(before, edited, change.b0, change.b1), place)
+        _encoded(encoding if encoding.codec != "utf-8" else UTF8, _fresh(edited, change.b0, change.b1), place)
     data = encoding.bom + encoding.encode(edited.text)
     if not dry_run:
         _store(ctx, place, data)
     return _edited(place, known, before, edited, data, dry_run)
 
 
-def _fresh(before: str, edited: Edited, start: int, end: int) -> str:
+def _fresh(edited: Edited, start: int, end: int) -> str:
     """The new text of a change, less what undecodable bytes it kept from the file."""
     text = edited.text[start:end]
-    return "".join(c for c in text if not "\udc80" <= c <= "\udcff") if "\udc80" <= max(text, default="") else text
+    return "".join(c for c in text if not "\udc80" <= c <= "\udcff") if max(text, default="") >= "\udc80" else text
 
 
-def _edited(place: Place, known: Known, before: str, edited: Edited, data: bytes, dry_run: bool) -> Result:  # noqa: PLR0913 - one answer
+def _edited(place: Place, known: Known, before: str, edited: Edited, data: bytes, dry_run: bool) -> Result:
     facts = _facts(place, data)
     facts["replacements"] = edited.count
     body = printable(unified(before, edited.text, edited.changes, _mark(known)))

@@ -67,14 +67,14 @@ def _files(files: Workspace, place: Place, query: Query, budget: Budget) -> Gene
         yield "", place
         return
     every = bool(query.include_ignored)
-    walk = Walk(files, budget, 64, hidden=bool(query.hidden) or every, include_ignored=every)
+    walk = Walk(files, budget, 64, hidden=every, include_ignored=every)
     walk.globs = Globs([*(query.glob or []), "!.git"])
     for path, entry in walk.run(place):
         if entry.kind == "file" and kinds.wants(path):
             yield path, Place(place.root, (*place.parts, *path.split("/")), path)
 
 
-def _search(files: Workspace, file: Place, shown: str, pattern: re.Pattern[str], query: Query, found: Found) -> None:  # noqa: PLR0913 - one file
+def _search(files: Workspace, file: Place, shown: str, pattern: re.Pattern[str], query: Query, found: Found) -> None:
     try:
         data = files.read(file, WHOLE)
     except ToolError:  # unreadable, or larger than this search looks into

@@ -12,6 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from pydantic import WithJsonSchema
+
 from hanzo_mcp.core.encoding import Encoding, detect, eol_of
 from hanzo_mcp.errors import Conflict, InvalidInput, NotFound, TimedOut, from_oserror
 from hanzo_mcp.runtime.local import Context
@@ -28,13 +30,16 @@ INLINE = 256 * 1024
 _REMEMBERED = 64 * 1024
 _SEEN = 512
 
-PATH = "[read, write, edit, list, search, stat] File or folder; list, search: default workspace"
-PATHS = "[read, search, stat] Several"
-OFFSET = "[read, list, search] First line (negative: from the end), entry or match; base64: byte"
-LIMIT = "[read, list, search] How many"
-GLOB = "[list, search] e.g. *.py, src/**, !x"
-HIDDEN = "[list, search] Dotfiles too"
-IGNORED = "[list, search] What .gitignore leaves out, too"
+PATH = "[all] Default workspace (list, search)"
+PATHS = "[read search stat] Several"
+OFFSET = "[read list search] Line (negative: from end), entry, match; base64: byte"
+LIMIT = "[read list search]"
+GLOB = "[list search] *.py, src/**, !x"
+IGNORED = "[list search] Hidden and git-ignored too"
+OUTPUT = "[list] tree, sizes; [search] files, count"
+BASE_HASH = "[write edit] sha256 it must have"
+WORD = WithJsonSchema({"type": "string"})
+"""For a choice whose words stand in its description: the enum would say them twice."""
 
 
 class Budget:

@@ -10,6 +10,7 @@ import time
 from collections.abc import Generator
 from dataclasses import dataclass, field
 from itertools import islice
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -23,12 +24,13 @@ from hanzo_mcp.sandbox.paths import Entry, Place, Workspace
 from hanzo_mcp.tools._fs_files import (
     CAP,
     GLOB,
-    HIDDEN,
     IGNORED,
     LIMIT,
     OFFSET,
+    OUTPUT,
     PATH,
     PATHS,
+    WORD,
     Budget,
     chosen,
     threaded,
@@ -42,11 +44,9 @@ class List(Params):
     """What is in a folder."""
 
     path: str | None = Field(None, description=PATH)
-    depth: int | None = Field(None, description="[list] Levels; default 1")
-    tree: bool | None = Field(None, description="[list] Indented")
-    sizes: bool | None = Field(None, description="[list] Size, time")
+    depth: int | None = Field(None, description="[list] Default 1")
+    output: Annotated[Literal["tree", "sizes"] | None, WORD] = Field(None, description=OUTPUT)
     glob: list[str] | None = Field(None, description=GLOB)
-    hidden: bool | None = Field(None, description=HIDDEN)
     include_ignored: bool | None = Field(None, description=IGNORED)
     offset: int | None = Field(None, description=OFFSET)
     limit: int | None = Field(None, description=LIMIT)
@@ -145,7 +145,7 @@ class Walk:
             return True
         return False
 
-    def _entry(  # noqa: PLR0913 - the state of one step
+    def _entry(
         self, place: Place, base: str, shown: str, levels: list[Rules], level: int, entry: Entry
     ) -> Generator[tuple[str, Entry]]:
         path = f"{shown}/{entry.name}" if shown else entry.name
@@ -174,21 +174,22 @@ async def list_(ctx: Context, params: List) -> Result:
 def _list(ctx: Context, place: Place, params: List, budget: Budget) -> Result:
     globs = params.glob or []
     deep = any("/" in glob or not glob.startswith("!") for glob in globs)
-    depth = params.depth or (64 if deep else 3 if params.tree else 1)
+    depth = params.depth or (64 if deep else 3 if params.output == "tree" else 1)
     walk = Walk(
         ctx.files,
         budget,
         depth,
-        hidden=bool(params.hidden),
+        hidden=bool(params.include_ignored),
         include_ignored=bool(params.include_ignored),
-        details=bool(params.sizes),
+        details=params.output == "sizes",
         globs=Globs(globs),
     )
     start, limit = max(params.offset or 0, 0), min(params.limit or _ENTRIES, 10_000)
     found = walk.run(place)
     for _ in islice(found, start):
         pass
-    lines, size, more = [], 0, False
+    lines: list[str] = []
+    size, more = 0, False
     for path, entry in found:
         if len(lines) == limit or size > CAP:
             more = True
@@ -201,20 +202,20 @@ def _list(ctx: Context, place: Place, params: List, budget: Budget) -> Result:
 
 def _line(path: str, entry: Entry, params: List) -> str:
     shown = printable(path.replace("\n", "\\n"))
-    if params.tree:
+    if params.output == "tree":
         shown = "  " * shown.count("/") + shown.rsplit("/", 1)[-1]
     shown += {
         "dir": "/",
         "link": f" -> {entry.target}" if entry.target else "@",
         "other": " (device, FIFO or socket)",
     }.get(entry.kind, "")
-    if not params.sizes:
+    if params.output != "sizes":
         return shown
     when = time.strftime("%Y-%m-%d %H:%M", time.localtime(entry.mtime))
     return f"{'-' if entry.kind == 'dir' else entry.size:>10} {when} {shown}"
 
 
-def _listed(place: Place, lines: list[str], start: int, total: int | None, more: bool, skipped: Skipped) -> Result:  # noqa: PLR0913 - one answer
+def _listed(place: Place, lines: list[str], start: int, total: int | None, more: bool, skipped: Skipped) -> Result:
     facts: JsonObject = {"path": place.shown, "count": len(lines)}
     parts = [f"{len(lines)} entries" if len(lines) != 1 else "1 entry"]
     if more or start:
@@ -226,7 +227,7 @@ def _listed(place: Place, lines: list[str], start: int, total: int | None, more:
         parts.append(f"truncated; go on with offset={start + len(lines)}")
     if words := skipped.words():
         facts |= {"ignored": skipped.ignored, "hidden": skipped.hidden}
-        parts.append(f"left out: {words} (hidden, include_ignored show them)")
+        parts.append(f"left out: {words} (include_ignored shows them)")
     return Result.text("\n".join([*lines, f"[{'; '.join(parts)}]"]), facts)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import os
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field
 
@@ -23,6 +23,7 @@ from hanzo_mcp.tools._fs_files import (
     PATH,
     PATHS,
     WHOLE,
+    WORD,
     Budget,
     Facts,
     Known,
@@ -57,8 +58,8 @@ class Read(Params):
     paths: list[str] | None = Field(None, description=PATHS)
     offset: int | None = Field(None, description=OFFSET)
     limit: int | None = Field(None, description=LIMIT)
-    numbers: bool | None = Field(None, description="[read] Number lines")
-    as_: Literal["text", "base64"] | None = Field(None, alias="as", description="[read] For binaries")
+    numbers: bool | None = Field(None, description="[read]")
+    as_: Annotated[Literal["base64"] | None, WORD] = Field(None, alias="as", description="[read] base64")
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +145,7 @@ def _view(ctx: Context, fd: int, info: os.stat_result, place: Place, params: Rea
         return _as_base64(fd, info, place, params)
     facts: JsonObject = {"path": place.shown, "bytes": info.st_size}
     if info.st_size > WHOLE:
-        return _view_large(fd, info, place, params, cap, budget, facts)
+        return _view_large(fd, info, params, cap, budget, facts)
     kept = memory(ctx).kept(info) if info.st_size > INLINE else None
     if kept is not None:
         facts |= {"sha256": kept.sha256, "encoding": kept.encoding.name, "eol": kept.eol, "lines": kept.lines}
@@ -164,7 +165,7 @@ def _view(ctx: Context, fd: int, info: os.stat_result, place: Place, params: Rea
     return view
 
 
-def _again(fd: int, kept: Facts, params: Read, cap: int, budget: Budget, facts: JsonObject) -> View:  # noqa: PLR0913 - a thread's whole input
+def _again(fd: int, kept: Facts, params: Read, cap: int, budget: Budget, facts: JsonObject) -> View:
     """A range of a file whose totals are known: what stands before it is counted, what comes after is not read."""
     mark = EOLS["cr"].encode() if kept.eol == "cr" else b"\n"
     first, limit = _first(params.offset, kept.lines), _limit(params)
@@ -243,9 +244,7 @@ def _note(found: Range, total: int | None, facts: JsonObject) -> str:
     return f"[{'; '.join(parts)}]"
 
 
-def _view_large(
-    fd: int, info: os.stat_result, place: Place, params: Read, cap: int, budget: Budget, facts: JsonObject
-) -> View:
+def _view_large(fd: int, info: os.stat_result, params: Read, cap: int, budget: Budget, facts: JsonObject) -> View:
     """More than ``WHOLE`` bytes: only what is asked for is kept, nothing is hashed."""
     sample = take(fd, 0, _SAMPLE)
     encoding = detect(sample, whole=False)

@@ -6,7 +6,7 @@ import os
 import stat
 import sys
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -19,7 +19,7 @@ from hanzo_mcp.runtime.params import Params
 from hanzo_mcp.sandbox.paths import Place
 from hanzo_mcp.sandbox.streams import Output
 from hanzo_mcp.tools._fs_fallback import scan
-from hanzo_mcp.tools._fs_files import CAP, GLOB, HIDDEN, IGNORED, LIMIT, OFFSET, PATH, PATHS, chosen, threaded
+from hanzo_mcp.tools._fs_files import CAP, GLOB, IGNORED, LIMIT, OFFSET, OUTPUT, PATH, PATHS, WORD, chosen, threaded
 
 _SECONDS = 30.0
 _KEPT = 16 * 1024 * 1024
@@ -30,17 +30,15 @@ _DEFAULT = 200
 class Search(Params):
     """What to look for and where."""
 
-    pattern: str = Field(description="[search] Regex (Rust syntax, no lookaround)")
+    pattern: str = Field(description="[search] Rust regex; \\n, (?s) span lines")
     path: str | None = Field(None, description=PATH)
     paths: list[str] | None = Field(None, description=PATHS)
-    literal: bool | None = Field(None, description="[search] Pattern is plain text")
+    literal: bool | None = Field(None, description="[search]")
     ignore_case: bool | None = Field(None, description="[search]")
-    multiline: bool | None = Field(None, description="[search] May span lines")
-    type: str | None = Field(None, description="[search] py, js, rust…")
-    context: int | None = Field(None, description="[search] Lines around")
-    output: Literal["lines", "files", "count"] | None = Field(None, description="[search]")
+    type: str | None = Field(None, description="[search] py, js")
+    context: int | None = Field(None, description="[search] Lines")
+    output: Annotated[Literal["files", "count"] | None, WORD] = Field(None, description=OUTPUT)
     glob: list[str] | None = Field(None, description=GLOB)
-    hidden: bool | None = Field(None, description=HIDDEN)
     include_ignored: bool | None = Field(None, description=IGNORED)
     offset: int | None = Field(None, description=OFFSET)
     limit: int | None = Field(None, description=LIMIT)
@@ -189,7 +187,7 @@ def _answer(found: Found, params: Search, engine: str, elsewhere: int) -> Result
         facts["elsewhere"] = elsewhere
         parts.append(f"{_counted(elsewhere, 'ignored or hidden file')} with a match: include_ignored shows them")
     elif not params.include_ignored:
-        parts.append("ignored and hidden files left out" if not params.hidden else "ignored files left out")
+        parts.append("ignored and hidden files left out")
     if engine == "python":
         parts.append("ripgrep is missing: slower search with Python's regex syntax")
     return Result.text("\n".join([*lines, f"[{'; '.join(parts)}]"]), facts)

@@ -48,7 +48,7 @@ class Page(Params):
 
     url: str = Field(description="[page] http(s) address")
     start: int = Field(0, ge=0, description="[page] Character to go on from")
-    max: int = Field(20_000, ge=1, le=100_000, description="[page] Characters at most")
+    max: int = Field(20_000, ge=1, le=100_000, description="[page] Characters at most; 20000")
     raw: bool = Field(False, description="[page] Unconverted source")
 
 

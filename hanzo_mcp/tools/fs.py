@@ -12,13 +12,13 @@ from hanzo_mcp.tools._fs_search import Search, search
 TOOL = Tool(
     name="fs",
     title="Files",
-    description="Read, change, list and search files of the workspace.",
+    description="Files of the workspace.",
     ops=[
-        Op("read", Read, read, Access.READ, "text by lines, images, base64"),
-        Op("write", Write, write, Access.WRITE, "a whole file; makes folders"),
-        Op("edit", EditFile, edit, Access.WRITE, "replace text exactly, all or nothing; gives the diff"),
-        Op("list", List, list_, Access.READ, "a folder"),
-        Op("search", Search, search, Access.READ, "ripgrep through contents"),
-        Op("stat", Stat, stat, Access.READ, "size, mode, times"),
+        Op("read", Read, read, Access.READ, "lines, image"),
+        Op("write", Write, write, Access.WRITE, "whole file"),
+        Op("edit", EditFile, edit, Access.WRITE, "replace exact text"),
+        Op("list", List, list_, Access.READ, "folder"),
+        Op("search", Search, search, Access.READ, "contents"),
+        Op("stat", Stat, stat, Access.READ, "facts"),
     ],
 )

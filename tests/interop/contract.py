@@ -132,8 +132,7 @@ class ClientContract:
         read = text_of(session["calls"]["read"])
         lines = (workspace / "README.md").read_text(encoding="utf-8").splitlines()
         assert lines
-        for line in lines[:50]:
-            assert line in read
+        assert "\n".join(lines[:50]) in read
 
     def test_git_status_of_the_clone(self, session: JsonObject, workspace: Path) -> None:
         head = subprocess.run(

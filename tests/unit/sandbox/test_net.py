@@ -24,7 +24,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from hanzo_mcp.errors import ConfigError, Denied, InvalidInput, TimedOut, TooLarge, ToolError, Unavailable
+from hanzo_mcp.errors import Denied, InvalidInput, TimedOut, TooLarge, ToolError, Unavailable
 from hanzo_mcp.sandbox import exchange
 from hanzo_mcp.sandbox.net import Fetched, Http, Limits
 from tests.support import web
@@ -90,10 +90,13 @@ def test_importing_and_constructing_loads_no_http_library() -> None:
     assert done.stdout.strip() == "[]"
 
 
-def test_an_entry_that_is_no_host_and_port_is_a_config_error() -> None:
-    for entry in ("127.0.0.1", "http://127.0.0.1:80", "localhost", ":80", "a:0", "a:70000", "127.1:80"):
-        with pytest.raises(ConfigError, match=r"fetch\.allow_hosts"):
-            Http([entry])
+@pytest.mark.parametrize("entry", ["127.0.0.1", "http://127.0.0.1:80", "127.1:80", "*:80", "127.0.0.1:0", ""])
+def test_an_entry_that_is_no_host_and_port_opens_nothing_and_is_named(entry: str) -> None:
+    with WebServer({"/": fixed("in")}) as server:
+        http = Http([entry, server.host])
+        said = refused(Denied, lambda: fetch(http, "http://127.0.0.1/"))
+        assert f'not "host:port" and open nothing: {entry}.' in said
+        assert fetch(http, server.url()).body == b"in"
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "::1", "10.1.2.3", "fd00::1", "169.254.169.254", "::ffff:10.0.0.1"])
