@@ -37,8 +37,7 @@ class Query(Protocol):
 
 def spans_lines(query: Query) -> bool:
     """May a match span lines? When the pattern names a line break, or lets the dot be one."""
-    named = "\n" in query.pattern or (not query.literal and ("\\n" in query.pattern or "(?s" in query.pattern))
-    return named
+    return "\n" in query.pattern or (not query.literal and ("\\n" in query.pattern or "(?s" in query.pattern))
 
 
 def arguments(query: Query) -> list[str]:

@@ -17,7 +17,7 @@ _ESCAPES = re.compile(
 _INVISIBLE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # C0 without tab and newline, DEL, C1
     "\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff\ufff9-\ufffb"  # zero width, bidi
-    "\U000e0000-\U000e007f"  # tags
+    "\u061c\U000e0000-\U000e007f\U000e0100-\U000e01ef"  # tags and variation selectors, which can carry hidden text
     "\ud800-\udfff]"  # lone surrogates
 )
 

@@ -135,8 +135,8 @@ class _Started:
 
 
 def _spawn(argv: Sequence[str], cwd: str, env: dict[str, str], feeding: bool) -> _Started:
-    (out, out_child), (err, err_child) = os.pipe(), os.pipe()
-    in_child, feed = os.pipe() if feeding else (subprocess.DEVNULL, None)
+    (out, out_child), (err, err_child), *more = _pipes(3 if feeding else 2, argv[0])
+    in_child, feed = more[0] if more else (subprocess.DEVNULL, None)
     try:
         process = subprocess.Popen(
             list(argv), cwd=cwd, env=env, stdin=in_child, stdout=out_child, stderr=err_child, start_new_session=True
@@ -147,6 +147,17 @@ def _spawn(argv: Sequence[str], cwd: str, env: dict[str, str], feeding: bool) ->
     finally:
         _close(out_child, err_child, in_child if feeding else None)
     return _Started(process, out, err, feed)
+
+
+def _pipes(count: int, program: str) -> list[tuple[int, int]]:
+    found: list[tuple[int, int]] = []
+    try:
+        for _ in range(count):
+            found.append(os.pipe())  # noqa: PERF401 - those made must be closed
+    except OSError as exc:
+        _close(*(fd for pair in found for fd in pair))
+        raise from_oserror(exc, program) from exc
+    return found
 
 
 def _close(*fds: int | None) -> None:

@@ -30,7 +30,7 @@ class Write(Params):
     path: str | None = Field(None, description=PATH)
     content: str = Field(description="[write]")
     mode: Annotated[Literal["overwrite", "create", "append"] | None, WORD] = Field(
-        None, description="[write] create, append; default overwrite"
+        None, description="[write] Or create, append"
     )
     base_hash: str | None = Field(None, description=BASE_HASH)
 

@@ -30,14 +30,14 @@ INLINE = 256 * 1024
 _REMEMBERED = 64 * 1024
 _SEEN = 512
 
-PATH = "[all] Default workspace (list, search)"
+PATH = "[all] Default workspace"
 PATHS = "[read search stat] Several"
-OFFSET = "[read list search] Line (negative: from end), entry, match; base64: byte"
+OFFSET = "[read list search] Line (negative: from end), entry, byte"
 LIMIT = "[read list search]"
 GLOB = "[list search] *.py, src/**, !x"
-IGNORED = "[list search] Hidden and git-ignored too"
+IGNORED = "[list search] Hidden, git-ignored too"
 OUTPUT = "[list] tree, sizes; [search] files, count"
-BASE_HASH = "[write edit] sha256 it must have"
+BASE_HASH = "[write edit] Its sha256"
 WORD = WithJsonSchema({"type": "string"})
 """For a choice whose words stand in its description: the enum would say them twice."""
 

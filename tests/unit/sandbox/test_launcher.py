@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
+import resource
 import signal
 import tracemalloc
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
@@ -12,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from hanzo_mcp.errors import InvalidInput, NotFound, TooLarge
+from hanzo_mcp.errors import InvalidInput, NotFound, TooLarge, Unavailable
+from hanzo_mcp.sandbox import processes
 from hanzo_mcp.sandbox.launcher import Completed, Launcher
 from hanzo_mcp.sandbox.processes import below, children
 from hanzo_mcp.sandbox.streams import Output, Ring, Window
@@ -57,6 +60,11 @@ async def started(
     while len(new := [pid for pid in below(os.getpid()) if pid not in before]) < pids:
         await asyncio.sleep(0)
     yield task, new
+
+
+def no_children(pid: int) -> list[int]:
+    """What a system without /proc knows."""
+    return []
 
 
 def gone(pids: list[int]) -> bool:
@@ -182,6 +190,33 @@ def test_an_orphan_in_its_own_session_is_ended_too(launcher: Launcher, tmp_path:
     run(body)
 
 
+def test_without_proc_and_pidfd_the_process_group_is_ended(
+    launcher: Launcher, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The way of systems that are not Linux."""
+
+    async def body() -> None:
+        async with started(launcher, "sleep 777 & sleep 778", tmp_path, 3) as (task, pids):
+            with monkeypatch.context() as other:
+                other.setattr(processes, "_HAS_PROC", False)
+                other.setattr(processes, "children", no_children)
+                task.cancel()
+                with pytest.raises(asyncio.CancelledError):
+                    await asyncio.wait_for(task, DEADLINE)
+            for pid in pids:
+                while not gone([pid]):
+                    with contextlib.suppress(ChildProcessError):
+                        os.waitpid(pid, os.WNOHANG)
+                    await asyncio.sleep(0.001)
+
+    run(body)
+
+
+def test_without_pidfd_the_end_is_seen_too(launcher: Launcher, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(os, "pidfd_open")
+    assert shell(launcher, "echo a; exit 3", tmp_path).code == 3
+
+
 def test_a_timeout_keeps_the_output_and_ends_the_tree(launcher: Launcher, tmp_path: Path) -> None:
     done = shell(launcher, "echo before; sleep 777 & sleep 778", tmp_path, timeout=0.3)
     assert (done.timed_out, done.stdout.text(), done.background) == (True, "before\n", ())
@@ -270,6 +305,24 @@ def test_what_cannot_start_says_why(launcher: Launcher, tmp_path: Path) -> None:
             await launcher.run(["echo", "a\0b"], cwd=str(tmp_path))
         with pytest.raises(TooLarge):
             await launcher.run(["echo", "x" * 200_000], cwd=str(tmp_path))
+
+    run(body)
+
+
+def test_no_descriptors_left_is_an_error_and_leaks_none(launcher: Launcher, tmp_path: Path) -> None:
+    async def body() -> None:
+        await launcher.run(["true"], cwd=str(tmp_path))
+        limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+        before = len(os.listdir("/proc/self/fd"))
+        for spare in range(1, 8):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (before + spare, limits[1]))
+            try:
+                with contextlib.suppress(Unavailable):
+                    await launcher.run(["true"], cwd=str(tmp_path))
+            finally:
+                resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+        while len(os.listdir("/proc/self/fd")) > before:
+            await asyncio.sleep(0.01)
 
     run(body)
 
