@@ -37,7 +37,7 @@ def ours() -> tuple[str, ...]:
     if asked:
         return tuple(shlex.split(asked))
     script = Path(sys.executable).parent / "hanzo-mcp"
-    start = (str(script),) if script.exists() else (sys.executable, "-m", "hanzo_mcp")
+    start = (str(script),) if script.exists() else (sys.executable, "-P", "-m", "hanzo_mcp")
     return (*start, "serve")
 
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from hanzo_mcp.app import App, build
+from hanzo_mcp.config.secrets import forget
 from hanzo_mcp.config.workspace import choose
 from hanzo_mcp.core.messages import encode
 from hanzo_mcp.core.text import clean
@@ -53,7 +54,7 @@ class _Audience:
 
 def _start(workspaces: Sequence[str]) -> boot.Start:
     environ = dict(os.environ)
-    os.environ.pop("HANZO_API_KEY", None)
+    forget("HANZO_API_KEY")
     return boot.prepare(choose(workspaces, os.getcwd(), environ), environ, (0, 1))
 
 

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Sequence
 
+from hanzo_mcp.config.secrets import forget
 from hanzo_mcp.config.workspace import choose
 from hanzo_mcp.errors import ConfigError
 from hanzo_mcp.server import boot
@@ -15,7 +16,8 @@ from hanzo_mcp.server.stdio import say
 def serve(workspaces: Sequence[str]) -> int:
     """Serve over stdio; the exit status (2 when an option is wrong)."""
     environ = dict(os.environ)
-    os.environ.pop("HANZO_API_KEY", None)  # children and crash dumps must not find it
+    if not forget("HANZO_API_KEY"):
+        say("HANZO_API_KEY stays visible in this process's environment to other programs of yours.")
     try:
         choice = choose(workspaces, _cwd(), environ)
     except ConfigError as exc:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 
 from hanzo_mcp.core.changes import Change, compose
 from hanzo_mcp.core.encoding import breaks, split
@@ -17,7 +18,10 @@ from hanzo_mcp.core.nearmiss import closest, line_at
 from hanzo_mcp.errors import Conflict, InvalidInput
 
 _ANY_BREAK = r"(?>\r\n|\n|\r)"
+_LAST_BREAK = re.compile(_ANY_BREAK + r"\Z")
 _NAMED = 12
+_COUNTED = 1000
+"""Places counted at most for an error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +90,7 @@ def _find(text: str, edit: Edit, where: str) -> tuple[list[Splice], str]:
         raise InvalidInput(f"{where}: old is empty. Give the text to replace; op write makes and appends.")
     if edit.old == edit.new:
         raise InvalidInput(f"{where}: old and new are the same; nothing would change.")
-    spans = _spans(text, edit.old)
+    spans = _spans(text, edit.old, overlapping=not edit.all)
     if edit.old[0] in " \t" and ("\n" in edit.old or "\n" in edit.new):
         # Half of an indentation is no match: the lines after the first would end up at another depth than it.
         spans = [span for span in spans if not _cuts_indentation(text, span[0])]
@@ -96,17 +100,31 @@ def _find(text: str, edit: Edit, where: str) -> tuple[list[Splice], str]:
     return _by_indentation(text, edit, where)
 
 
-def _spans(text: str, old: str) -> list[tuple[int, int]]:
-    """Where ``old`` stands, a line break in it standing for any; never half of a CRLF."""
+def _spans(text: str, old: str, *, overlapping: bool) -> list[tuple[int, int]]:
+    """Where ``old`` stands, a line break in it standing for any; never half of a CRLF.
+
+    ``overlapping`` finds ``aa`` twice in ``aaa``: which of the two is meant nobody can know.
+    """
     if "\r" in old:
-        exact = [match.span() for match in re.finditer(re.escape(old), text)]
-        exact = [span for span in exact if not _halves_crlf(text, *span)]
+        exact = _matches(re.escape(old), text, overlapping)
         if exact:
             return exact
     if "\r" not in text and "\r" not in old:
-        return [match.span() for match in re.finditer(re.escape(old), text)]
-    pattern = _ANY_BREAK.join(map(re.escape, split(old)))
-    return [match.span() for match in re.finditer(pattern, text) if not _halves_crlf(text, *match.span())]
+        return _matches(re.escape(old), text, overlapping)
+    return _matches(_ANY_BREAK.join(map(re.escape, split(old))), text, overlapping)
+
+
+def _matches(expression: str, text: str, overlapping: bool) -> list[tuple[int, int]]:
+    pattern = re.compile(expression)
+    found: list[tuple[int, int]] = []
+    match = pattern.search(text)
+    while match is not None and (not overlapping or len(found) < _COUNTED):
+        start, end = match.span()
+        if not _halves_crlf(text, start, end):
+            found.append((start, end))
+            start = start if overlapping else end - 1
+        match = pattern.search(text, start + 1)
+    return found
 
 
 def _halves_crlf(text: str, start: int, end: int) -> bool:
@@ -124,8 +142,9 @@ def _refuse_ambiguous(text: str, spans: Sequence[tuple[int, int]], edit: Edit, w
         return
     lines = ", ".join(str(line_at(text, start)) for start, _ in spans[:_NAMED])
     more = ", …" if len(spans) > _NAMED else ""
+    times = f"{len(spans)}" if len(spans) < _COUNTED else f"{_COUNTED} or more"
     raise Conflict(
-        f"{where}: the old text occurs {len(spans)} times (lines {lines}{more}). Add neighbouring lines to old until it is "
+        f"{where}: the old text occurs {times} times (lines {lines}{more}). Add neighbouring lines to old until it is "
         "unique, or give all: true. Nothing was changed."
     )
 
@@ -138,14 +157,22 @@ def _with_eols(text: str, start: int, end: int, edit: Edit) -> str:
     chosen = "\r" in new and "\r" not in edit.old
     if chosen or ("\r" in edit.old and text[start:end] == edit.old):
         return new
-    return _joined(new, breaks(text[start:end]) or [_near_break(text, start)])
+    return _joined(split(edit.old), split(new), breaks(text[start:end]) or [_near_break(text, start)])
 
 
-def _joined(new: str, found: Sequence[str]) -> str:
-    """The lines of ``new`` with ``found`` between them, the last of which is used on."""
-    lines = split(new)
-    marks = [*found[: len(lines) - 1], *[found[-1]] * (len(lines) - 1 - len(found))]
-    return "".join(line + mark for line, mark in zip(lines, [*marks, ""], strict=True))
+def _joined(old: list[str], new: list[str], found: Sequence[str]) -> str:
+    """The new lines; one that was there keeps the break ``found``, as does one in its place; others take the last."""
+    kept: dict[int, str] = {}
+    if len(set(found)) > 1:
+        bare, wanted = [line.strip() for line in old], [line.strip() for line in new]
+        for _, a, a_end, b, b_end in SequenceMatcher(None, bare, wanted, autojunk=False).get_opcodes():
+            kept.update(zip(range(b, b_end), found[a:a_end], strict=False))
+    pieces: list[str] = []
+    mark = found[0]
+    for number, line in enumerate(new[:-1]):
+        mark = kept.get(number, mark)
+        pieces += [line, mark]
+    return "".join([*pieces, new[-1]])
 
 
 def _near_break(text: str, at: int) -> str:
@@ -175,8 +202,12 @@ def _by_indentation(text: str, edit: Edit, where: str) -> tuple[list[Splice], st
         )
     first, indents = found[0]
     start, end = _extent(text, first, len(wanted), trailing)
-    moved = Edit(edit.old, _indented(edit.new, indents, where, first + 1), edit.all)
+    new = _indented(edit.new, indents, where, first + 1)
+    if trailing and end == len(text) and text[-1:] not in ("\n", "\r"):
+        new = _LAST_BREAK.sub("", new)  # the file ends without a break, and goes on doing so
+    moved = Edit(edit.old, new, edit.all)
     note = f"matched at line {first + 1} with another indentation; the new text was indented like the file"
+    note = note if indents != Mapping() else "matched the last line, which ends without a line break"
     return [Splice(start, end, _with_eols(text, start, end, moved))], note
 
 
@@ -226,9 +257,9 @@ def _indented(new: str, indents: Mapping, where: str, line: int) -> str:
             depth = level
         if moved is None:
             raise Conflict(
-                f"{where}: the old text is at line {line} with another indentation, and how {text.strip()[:60]!r} of the "
-                "new text must be indented does not follow from it (tabs against spaces?). Give old and new with the "
-                "file's own indentation. Nothing was changed."
+                f"{where}: the old text is at line {line} with another indentation, and how {text.strip()[:60]!r} of "
+                "the new text must be indented does not follow from it (tabs against spaces?). Give old and new with "
+                "the file's own indentation. Nothing was changed."
             )
         pieces += [moved + text[len(indent) :], mark]
     return "".join(pieces)

@@ -72,7 +72,8 @@ class Globs:
     """Several globs of a call: ``!`` excludes; a path passes when one of the others matches or there is none."""
 
     def __init__(self, globs: Sequence[str]) -> None:
-        self._wanted = [glob_pattern(glob) for glob in globs if not glob.startswith("!")]
+        wanted = [f"{glob}**" if glob.endswith("/") else glob for glob in globs if not glob.startswith("!")]
+        self._wanted = [glob_pattern(glob) for glob in wanted]
         self._refused = [glob_pattern(glob[1:].rstrip("/")) for glob in globs if glob.startswith("!")]
 
     def wants(self, path: str) -> bool:
@@ -83,6 +84,13 @@ class Globs:
     def refuses(self, path: str) -> bool:
         """Is a file or a folder excluded by name?"""
         return any(pattern.fullmatch(path) for pattern in self._refused)
+
+    def passes(self, path: str) -> bool:
+        """Does a file pass, of whose folders nothing is known yet?"""
+        steps = path.split("/")
+        return self.wants(path) and not (
+            self._refused and any(self.refuses("/".join(steps[:depth])) for depth in range(1, len(steps)))
+        )
 
     @property
     def any_wanted(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from hanzo_mcp.core.encoding import printable
@@ -20,11 +21,24 @@ class Hit:
     at: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Hits:
+    """What was found in one file: how many matches, and the lines, read only when they are shown."""
+
+    matches: int
+    read: Callable[[], list[Hit]]
+
+    @classmethod
+    def of(cls, hits: list[Hit]) -> Hits:
+        """Lines that are there already."""
+        return cls(sum(hit.match for hit in hits), lambda: hits)
+
+
 @dataclass(slots=True)
 class Found:
     """``hits`` by path for lines, or ``files`` as (path, count); ``binary`` counts files that are no text."""
 
-    hits: dict[str, list[Hit]] = field(default_factory=dict[str, list[Hit]])
+    hits: dict[str, Hits] = field(default_factory=dict[str, Hits])
     files: list[tuple[str, int | None]] = field(default_factory=list[tuple[str, "int | None"]])
     cut: bool = False
     binary: int = 0
@@ -37,7 +51,7 @@ class Found:
     @property
     def total(self) -> int:
         """What offset and limit count: matching lines, or files."""
-        return len(self.files) or sum(hit.match for hits in self.hits.values() for hit in hits)
+        return len(self.files) or sum(hits.matches for hits in self.hits.values())
 
 
 def shown(found: Found, start: int, limit: int, cap: int) -> tuple[list[str], int]:
@@ -49,8 +63,12 @@ def shown(found: Found, start: int, limit: int, cap: int) -> tuple[list[str], in
         )
     lines: list[str] = []
     seen = count = size = 0
-    for path, hits in sorted(found.hits.items()):
+    for path, inside in sorted(found.hits.items(), key=lambda item: item[0]):
+        if seen + inside.matches <= start:
+            seen += inside.matches
+            continue
         last = 0
+        hits = inside.read()
         for hit in _page(hits, start - seen, limit - count):
             if size > cap:
                 return lines, count
@@ -60,7 +78,7 @@ def shown(found: Found, start: int, limit: int, cap: int) -> tuple[list[str], in
             lines.append(_line(path, hit))
             size += len(lines[-1])
             count += hit.match
-        seen += sum(hit.match for hit in hits)
+        seen += inside.matches
         if count >= limit:
             break
     return lines, count

@@ -7,9 +7,11 @@ import json
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from hanzo_mcp.core.matches import Found, Hit
+from hanzo_mcp.core.matches import Found, Hit, Hits
 from hanzo_mcp.core.text import clean
 
+_BEGIN, _MATCH, _CONTEXT, _END = (b'{"type":"%b' % kind for kind in (b"b", b"m", b"c", b"e"))
+_KIND = len(_BEGIN)
 Name = Callable[[str], "str | None"]
 """What a path is called in the answer; ``None`` leaves it out."""
 
@@ -51,14 +53,34 @@ def arguments(query: Query) -> list[str]:
         "--hidden": query.include_ignored,
         "--no-ignore": query.include_ignored,
         "--glob=!.git": query.include_ignored,
+        # A match over lines needs the whole file in memory, also one of a terabyte.
+        "--max-filesize=64M": spans_lines(query),
     }
     out += [option for option, wanted in switches.items() if wanted]
-    out += [f"--glob={glob}" for glob in query.glob or []]
-    if query.type:
-        out.append(f"--type={query.type}")
+    out += _narrowed(query)
     if query.context:
         out.append(f"--context={min(max(query.context, 0), 50)}")
     return [*out, f"--regexp={query.pattern}"]
+
+
+def _narrowed(query: Query) -> list[str]:
+    """What of the globs ripgrep may see: names only, the paths are for ``Globs``.
+
+    As ``--glob`` a name would bring back ignored and hidden files; as a type it only leaves others out.
+    """
+    globs = query.glob or []
+    out = [f"--glob={glob.rstrip('/')}" for glob in globs if glob.startswith("!") and "/" not in glob.rstrip("/")]
+    if query.type:
+        return [*out, f"--type={query.type}"]
+    names = [glob.rsplit("/", 1)[-1] for glob in globs if not glob.startswith("!")]
+    if names and all(_is_name_glob(name) for name in names):
+        out += [*(f"--type-add=named:{name}" for name in names), "--type=named"]
+    return out
+
+
+def _is_name_glob(name: str) -> bool:
+    """Is it narrower than everything, and whole? A brace with a slash in it has been cut."""
+    return name not in ("", "**") and name.count("{") == name.count("}") and not name.startswith("include:")
 
 
 def trouble(message: str) -> str:
@@ -69,6 +91,8 @@ def trouble(message: str) -> str:
     if "look-around" in text or "backreferences" in text:
         text = text.split("Consider enabling PCRE2")[0].strip()
         return f"{text}\nThis engine has no look-around and no backreferences."
+    if "error parsing glob" in text:
+        return text
     return f"{text}\nGive literal: true to search for plain text."
 
 
@@ -76,15 +100,26 @@ def parse_json(data: bytes, cut: bool, name: Name) -> Found:
     """The messages of ``--json`` (ripgrep's printer documentation): begin, match, context, end, summary."""
     found = Found(cut=cut)
     path: str | None = None
+    lines: list[bytes] = []
     for line in data.split(b"\n")[:-1]:
-        if line.startswith(b'{"type":"begin"'):
-            path = name(_text(json.loads(line)["data"]["path"]))
-        elif line.startswith((b'{"type":"match"', b'{"type":"context"')) and path is not None:
-            found.hits.setdefault(path, []).append(_hit(json.loads(line)))
-        elif line.startswith(b'{"type":"end"') and b'"binary_offset":null' not in line and path is not None:
-            found.binary += 1
-            found.hits.pop(path, None)
+        kind = line[:_KIND]
+        if kind in (_MATCH, _CONTEXT):
+            lines.append(line)
+        elif kind == _BEGIN:
+            path, lines = name(_text(json.loads(line)["data"]["path"])), []
+        elif kind == _END and path is not None:
+            if b'"binary_offset":null' in line:
+                found.hits[path] = _hits(lines)
+            else:
+                found.binary += 1
+            path, lines = None, []
+    if path is not None and lines:  # cut in the middle of a file
+        found.hits[path] = _hits(lines)
     return found
+
+
+def _hits(lines: list[bytes]) -> Hits:
+    return Hits(sum(line[:_KIND] == _MATCH for line in lines), lambda: [_hit(json.loads(line)) for line in lines])
 
 
 def _hit(message: dict[str, Any]) -> Hit:

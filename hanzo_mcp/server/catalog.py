@@ -57,11 +57,12 @@ class Catalog:
         return max(0, int((self._remote.expires - time.time()) * 1000)) if self._remote else 0
 
     def adopt(self, remote: CachedList) -> bool:
-        """Take a fresh list; True when it differs from the one before."""
-        self._gave_up = True
-        changed = self._remote is None or remote.listing.to_wire() != self._remote.listing.to_wire()
-        self._remote = remote
-        return changed
+        """Take a fresh list; True when clients were served another one before."""
+        served = (
+            self._remote.listing.to_wire() if self._remote else (Listing([], {}).to_wire() if self._gave_up else None)
+        )
+        self._gave_up, self._remote = True, remote
+        return served is not None and served != remote.listing.to_wire()
 
     def give_up(self) -> None:
         """The door had its moment: answer local-only until it is heard."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator, Iterable
 
 from hanzo_mcp.core.encoding import detect
 from hanzo_mcp.core.ignore import Globs
-from hanzo_mcp.core.matches import Found, Hit
+from hanzo_mcp.core.matches import Found, Hit, Hits
 from hanzo_mcp.core.ripgrep import Query, spans_lines
 from hanzo_mcp.errors import InvalidInput, ToolError
 from hanzo_mcp.sandbox.paths import Place, Workspace
@@ -89,7 +89,7 @@ def _search(files: Workspace, file: Place, shown: str, pattern: re.Pattern[str],
     if query.output in ("files", "count"):
         found.files.append((shown, sum(1 for _ in pattern.finditer(text)) if query.output == "count" else None))
     else:
-        found.hits[shown] = hits
+        found.hits[shown] = Hits.of(hits)
 
 
 def _spanning(text: str, pattern: re.Pattern[str]) -> list[Hit]:

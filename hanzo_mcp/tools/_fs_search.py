@@ -10,6 +10,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from hanzo_mcp.core.encoding import detect
+from hanzo_mcp.core.ignore import Globs
 from hanzo_mcp.core.matches import Found, shown
 from hanzo_mcp.core.ripgrep import arguments, parse_counts, parse_json, parse_names, trouble
 from hanzo_mcp.core.tool import JsonObject, Result
@@ -19,12 +21,29 @@ from hanzo_mcp.runtime.params import Params
 from hanzo_mcp.sandbox.paths import Place
 from hanzo_mcp.sandbox.streams import Output
 from hanzo_mcp.tools._fs_fallback import scan
-from hanzo_mcp.tools._fs_files import CAP, GLOB, IGNORED, LIMIT, OFFSET, OUTPUT, PATH, PATHS, WORD, chosen, threaded
+from hanzo_mcp.tools._fs_files import (
+    CAP,
+    GLOB,
+    IGNORED,
+    LIMIT,
+    OFFSET,
+    OUTPUT,
+    PATH,
+    PATHS,
+    WORD,
+    chosen,
+    regular,
+    take,
+    threaded,
+)
 
 _SECONDS = 30.0
 _KEPT = 16 * 1024 * 1024
 """Bytes of ripgrep's answer that are looked at."""
 _DEFAULT = 200
+_CHEAP = 0.06
+"""Seconds of a search that found nothing, up to which a second one may tell what the ignored and hidden files hold."""
+_HEAD = 64 * 1024
 
 
 class Search(Params):
@@ -46,13 +65,19 @@ class Search(Params):
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Where to search: the folder ripgrep runs in, the arguments that name the places, and how to show a path."""
+    """Where to search: the folder ripgrep runs in, the arguments that name the places, and how to show a path.
+
+    ``folders`` are the real paths of the folders searched; ``binary`` counts files named that are no text.
+    """
 
     cwd: str
     names: tuple[str, ...]
     prefix: str
     places: tuple[Place, ...]
     secrets: tuple[str, ...]
+    folders: tuple[str, ...]
+    globs: Globs
+    binary: int = 0
 
     def path(self, found: str) -> str | None:
         """What a path of ripgrep's is called here, ``None`` when it is not to be shown."""
@@ -60,7 +85,14 @@ class Scope:
         full = os.path.normpath(os.path.join(self.cwd, name))
         if any(full == secret or full.startswith(secret + "/") for secret in self.secrets):
             return None
+        if not self._globbed(full):
+            return None
         return name if os.path.isabs(name) else self.prefix + name
+
+    def _globbed(self, full: str) -> bool:
+        """Globs are about paths below a searched folder; a file that was named is what was asked for."""
+        inner = [full[len(folder) + 1 :] for folder in self.folders if full.startswith(folder + "/")]
+        return not inner or any(map(self.globs.passes, inner))
 
 
 @dataclass(slots=True)
@@ -89,8 +121,8 @@ async def search(ctx: Context, params: Search) -> Result:
     """
     if not params.pattern:
         raise InvalidInput("fs.search: pattern is empty; op list shows the files of a folder.")
-    if "\0" in params.pattern:
-        raise InvalidInput("fs.search: pattern contains a NUL character.")
+    if "\0" in params.pattern or not params.pattern.isascii():
+        _check_characters(params.pattern)
     if params.limit is not None and params.limit < 1:
         raise InvalidInput(f"fs.search: limit: expected at least 1, got {params.limit}.")
     scope = _scope(ctx, params)
@@ -98,11 +130,23 @@ async def search(ctx: Context, params: Search) -> Result:
     if program is None:
         found = await threaded(lambda budget: scan(ctx.files, scope.places, scope.path, params, budget))
         return _answer(found, params, "python", 0)
-    found = await _run(ctx, program, params, scope)
+    if not scope.names:
+        return _answer(Found(binary=scope.binary), params, "ripgrep", 0)
+    found, seconds = await _run(ctx, program, params, scope)
+    found.binary += scope.binary
     elsewhere = 0
-    if not found.hits and not found.files and not params.include_ignored:
-        elsewhere = await _elsewhere(ctx, program, params, scope)
-    return _answer(found, params, "ripgrep", elsewhere)
+    if not found.total and not params.include_ignored and scope.folders and seconds < _CHEAP:
+        elsewhere = await _elsewhere(ctx, program, params, scope) - found.binary
+    return _answer(found, params, "ripgrep", max(elsewhere, 0))
+
+
+def _check_characters(pattern: str) -> None:
+    if "\0" in pattern:
+        raise InvalidInput("fs.search: pattern contains a NUL character.")
+    try:
+        pattern.encode("utf-8")
+    except UnicodeEncodeError:
+        raise InvalidInput("fs.search: pattern contains a lone surrogate, which no file holds.") from None
 
 
 def _scope(ctx: Context, params: Search) -> Scope:
@@ -111,20 +155,38 @@ def _scope(ctx: Context, params: Search) -> Scope:
     secrets = tuple(
         f"{root.path}/{path}" for root in ctx.files.roots for path in ctx.files.secrets(Place(root, (), ""))
     )
-    kinds = [ctx.files.stat(place).st_mode for place in places]
-    for place, mode in zip(places, kinds, strict=True):
-        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
-            raise InvalidInput(f"{place.shown}: not a regular file or folder (a device, FIFO or socket).")
-    if len(places) == 1 and stat.S_ISDIR(kinds[0]):
+    is_folder = {place: _is_folder(ctx, place) for place in places}
+    real = {place: ctx.files.real(place) for place in places}
+    folders = tuple(real[place] for place in places if is_folder[place])
+    globs = Globs(params.glob or [])
+    if len(places) == 1 and folders:
         prefix = "" if places[0].shown == "." else places[0].shown.rstrip("/") + "/"
-        return Scope(ctx.files.real(places[0]), ("./",), prefix, places, secrets)
+        return Scope(folders[0], ("./",), prefix, places, secrets, folders, globs)
     home = ctx.files.roots[0].path
-    names: list[str] = []
-    for place in places:
-        real = ctx.files.real(place)
-        inside = real.startswith(home + "/") or real == home
-        names.append(f"./{os.path.relpath(real, home)}" if inside else real)
-    return Scope(home, tuple(names), "", places, secrets)
+    texts = [place for place in places if is_folder[place] or _is_text(ctx, place)]
+    names = tuple(_named(real[place], home) for place in texts)
+    return Scope(home, names, "", tuple(texts), secrets, folders, globs, len(places) - len(texts))
+
+
+def _is_folder(ctx: Context, place: Place) -> bool:
+    mode = ctx.files.stat(place).st_mode
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+        raise InvalidInput(f"{place.shown}: not a regular file or folder (a device, FIFO or socket).")
+    return stat.S_ISDIR(mode)
+
+
+def _is_text(ctx: Context, place: Place) -> bool:
+    """ripgrep searches a file that is named to its end, whatever it holds: a terabyte of zeros takes hours."""
+    fd, _ = regular(ctx, place)
+    try:
+        return detect(take(fd, 0, _HEAD), whole=False) is not None
+    finally:
+        os.close(fd)
+
+
+def _named(real: str, home: str) -> str:
+    inside = real.startswith(home + "/") or real == home
+    return f"./{os.path.relpath(real, home)}" if inside else real
 
 
 def ripgrep(ctx: Context) -> str | None:
@@ -137,11 +199,13 @@ def ripgrep(ctx: Context) -> str | None:
     return found
 
 
-async def _run(ctx: Context, program: str, params: Search, scope: Scope) -> Found:
+async def _run(ctx: Context, program: str, params: Search, scope: Scope) -> tuple[Found, float]:
+    """What was found, and the seconds ripgrep took."""
     collected = Bounded(_KEPT)
     argv = [program, *arguments(params), "--", *scope.names]
     done = await ctx.exec.run(argv, cwd=scope.cwd, timeout=_SECONDS, stdout=collected)
-    if done.timed_out:
+    collected.cut |= done.timed_out
+    if done.timed_out and not collected.data:
         raise TimedOut(f"fs.search: stopped after {_SECONDS:g} s. Search a narrower path, or with a glob or type.")
     if done.code not in (0, 1) and not collected.data:
         message = done.stderr.text().strip()
@@ -152,8 +216,8 @@ async def _run(ctx: Context, program: str, params: Search, scope: Scope) -> Foun
     parse = {"files": parse_names, "count": parse_counts}.get(params.output or "lines", parse_json)
     data = bytes(collected.data)
     if len(data) > CAP:
-        return await threaded(lambda _: parse(data, collected.cut, scope.path))
-    return parse(data, collected.cut, scope.path)
+        return await threaded(lambda _: parse(data, collected.cut, scope.path)), done.seconds
+    return parse(data, collected.cut, scope.path), done.seconds
 
 
 async def _elsewhere(ctx: Context, program: str, params: Search, scope: Scope) -> int:
@@ -161,7 +225,7 @@ async def _elsewhere(ctx: Context, program: str, params: Search, scope: Scope) -
     wide = params.model_copy(update={"include_ignored": True, "output": "files"})
     collected = Bounded(CAP)
     argv = [program, *arguments(wide), "--", *scope.names]
-    await ctx.exec.run(argv, cwd=scope.cwd, timeout=3, stdout=collected)
+    await ctx.exec.run(argv, cwd=scope.cwd, timeout=1, stdout=collected)
     return len(parse_names(bytes(collected.data), collected.cut, scope.path).files)
 
 
@@ -177,12 +241,14 @@ def _answer(found: Found, params: Search, engine: str, elsewhere: int) -> Result
     if found.cut:
         facts["more"] = True
         parts[0] = f"more than {parts[0]}; the search was stopped, narrow it"
+    if start and start >= total:
+        parts.append(f"nothing at offset {start}")
     if start + count < total:
         facts["next_offset"] = start + count
         parts.append(f"shown {start}-{start + count}; go on with offset={start + count}")
     if found.binary:
         facts["binary"] = found.binary
-        parts.append(f"not shown: {_counted(found.binary, 'binary file')} with a match")
+        parts.append(f"not shown: {_counted(found.binary, 'binary file')}")
     if elsewhere:
         facts["elsewhere"] = elsewhere
         parts.append(f"{_counted(elsewhere, 'ignored or hidden file')} with a match: include_ignored shows them")

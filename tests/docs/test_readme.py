@@ -204,6 +204,12 @@ def test_links_lead_somewhere() -> None:
     assert not broken
 
 
+def test_every_decision_is_in_the_index() -> None:
+    folder = ROOT / "docs/decisions"
+    linked = set(re.findall(r"\]\((\d{4}-[\w-]+\.md)\)", (folder / "README.md").read_text()))
+    assert linked == {path.name for path in folder.glob("[0-9]*.md")}
+
+
 def test_paths_in_code_exist() -> None:
     """Inline code that looks like a path of the repository is one; ``::`` names a test in it."""
     broken: list[str] = []

@@ -11,7 +11,8 @@ from tests.support.wire import Wire
 
 
 def _read(wire: Wire, path: str) -> dict[str, Any]:
-    result: dict[str, Any] = wire.request("tools/call", {"name": "fs", "arguments": {"op": "read", "path": path}})["result"]
+    call = {"name": "fs", "arguments": {"op": "read", "path": path}}
+    result: dict[str, Any] = wire.request("tools/call", call)["result"]
     return result
 
 
