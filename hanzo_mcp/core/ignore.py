@@ -93,6 +93,11 @@ class Globs:
         )
 
     @property
+    def any(self) -> bool:
+        """Is there a glob at all?"""
+        return bool(self._wanted or self._refused)
+
+    @property
     def any_wanted(self) -> bool:
         """Is there a glob that must match?"""
         return bool(self._wanted)

@@ -6,6 +6,7 @@ Everything here is a pure function; the engine and the start-up loop share it.
 from __future__ import annotations
 
 import json
+import math
 import re
 from typing import Any, NamedTuple
 
@@ -121,6 +122,8 @@ def _identity(message: dict[str, Any]) -> Any:
 
 def _echo(message: dict[str, Any]) -> RequestId | None:
     value = message.get("id")
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
     return value if isinstance(value, (str, int, float)) and not isinstance(value, bool) else None
 
 

@@ -12,6 +12,7 @@ from hanzo_mcp.core.text import clean
 
 _BEGIN, _MATCH, _CONTEXT, _END = (b'{"type":"%b' % kind for kind in (b"b", b"m", b"c", b"e"))
 _KIND = len(_BEGIN)
+_PLAIN = b'{"type":"begin","data":{"path":{"text":"'
 Name = Callable[[str], "str | None"]
 """What a path is called in the answer; ``None`` leaves it out."""
 
@@ -46,6 +47,7 @@ def arguments(query: Query) -> list[str]:
     """Options; every value is in one word with its option, so none can be taken for an option."""
     forms = {"files": ["--files-with-matches", "--null"], "count": ["--count-matches", "--null", "--with-filename"]}
     out = ["--no-config", "--no-messages", "--no-require-git", "--crlf", *forms.get(query.output or "", ["--json"])]
+    out.append("--no-mmap")  # it would not notice that a file is binary after its beginning
     switches = {
         "--fixed-strings": query.literal,
         "--ignore-case": query.ignore_case,
@@ -106,7 +108,7 @@ def parse_json(data: bytes, cut: bool, name: Name) -> Found:
         if kind in (_MATCH, _CONTEXT):
             lines.append(line)
         elif kind == _BEGIN:
-            path, lines = name(_text(json.loads(line)["data"]["path"])), []
+            path, lines = name(_path(line)), []
         elif kind == _END and path is not None:
             if b'"binary_offset":null' in line:
                 found.hits[path] = _hits(lines)
@@ -116,6 +118,13 @@ def parse_json(data: bytes, cut: bool, name: Name) -> Found:
     if path is not None and lines:  # cut in the middle of a file
         found.hits[path] = _hits(lines)
     return found
+
+
+def _path(line: bytes) -> str:
+    """The path of a begin message; a search may find tens of thousands of them, most without an escape."""
+    if line.startswith(_PLAIN) and b"\\" not in line:
+        return line[len(_PLAIN) : -len(b'"}}}')].decode()
+    return _text(json.loads(line)["data"]["path"])
 
 
 def _hits(lines: list[bytes]) -> Hits:

@@ -29,6 +29,8 @@ IDLE = 0.15
 """Seconds without a message, once one was answered, after which the engine is started behind the client's back."""
 MOST = 64
 """Messages answered here at most: a flood belongs to the engine, which can read and write at once."""
+PARENT_EVERY = 1.0
+"""Seconds between looks at the parent process while nothing comes."""
 _CHUNK = 64 * 1024
 
 
@@ -45,6 +47,7 @@ class Start(NamedTuple):
     choice: Choice
     environ: Mapping[str, str]
     door: str | None
+    parent: int
 
 
 def prepare(choice: Choice, environ: Mapping[str, str], fds: tuple[int, int]) -> Start:
@@ -55,7 +58,7 @@ def prepare(choice: Choice, environ: Mapping[str, str], fds: tuple[int, int]) ->
     catalog = Catalog((lambda: cache.load(directory, door)) if door else None)
     session = Session()
     handshake = Handshake(session, catalog, instructions(choice, door))
-    return Start(*fds, session, catalog, handshake, Lines(), [], choice, environ, door)
+    return Start(*fds, session, catalog, handshake, Lines(), [], choice, environ, door, os.getppid())
 
 
 def _door(environ: Mapping[str, str]) -> str | None:
@@ -79,7 +82,9 @@ def instructions(choice: Choice, door: str | None) -> str:
 
 def serve(choice: Choice, environ: Mapping[str, str], engine: Callable[[Start, bool], int]) -> int:
     """Serve until the client is gone; the process's exit status."""
-    start = prepare(choice, environ, claim())
+    start = prepare(choice, environ, (0, 1))
+    fd_in, fd_out = claim()
+    start = start._replace(fd_in=fd_in, fd_out=fd_out)
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     ended = _first_messages(start)
     if ended and not start.backlog:
@@ -91,7 +96,7 @@ def _first_messages(start: Start) -> bool:
     """Answer while answers are cheap; True when the client has left. What is still owed is in the backlog."""
     answered = 0
     while answered < MOST:
-        if answered and sys.platform != "win32" and not select.select([start.fd_in], [], [], IDLE)[0]:
+        if not _readable(start, IDLE if answered else None):
             return False
         data = os.read(start.fd_in, _CHUNK)
         start.backlog.extend(start.lines.feed(data) if data else start.lines.close())
@@ -103,6 +108,19 @@ def _first_messages(start: Start) -> bool:
         if not data:
             return True
     return False
+
+
+def _readable(start: Start, seconds: float | None) -> bool:
+    """Wait for input, at most ``seconds``; a client that died while somebody else holds its pipe ends the process."""
+    if sys.platform == "win32":
+        return True
+    while not select.select([start.fd_in], [], [], PARENT_EVERY if seconds is None else seconds)[0]:
+        if seconds is not None:
+            return False
+        if os.getppid() != start.parent:
+            say("the client's process is gone; leaving.")
+            os._exit(0)
+    return True
 
 
 def _answered(start: Start, line: str) -> bool:

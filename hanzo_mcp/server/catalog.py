@@ -28,6 +28,7 @@ class Catalog:
         self._load = load
         self._remote: CachedList | None = None
         self._gave_up = load is None
+        self.served = False
 
     @property
     def local_names(self) -> list[str]:
@@ -44,6 +45,7 @@ class Catalog:
         self._read_cache()
         if self._remote is None and not self._gave_up:
             return None
+        self.served = True
         return merge(self._local, self._remote.listing if self._remote else None)
 
     def stale(self) -> bool:
@@ -58,11 +60,9 @@ class Catalog:
 
     def adopt(self, remote: CachedList) -> bool:
         """Take a fresh list; True when clients were served another one before."""
-        served = (
-            self._remote.listing.to_wire() if self._remote else (Listing([], {}).to_wire() if self._gave_up else None)
-        )
+        before = self._remote.listing.to_wire() if self._remote else Listing([], {}).to_wire()
         self._gave_up, self._remote = True, remote
-        return served is not None and served != remote.listing.to_wire()
+        return self.served and before != remote.listing.to_wire()
 
     def give_up(self) -> None:
         """The door had its moment: answer local-only until it is heard."""

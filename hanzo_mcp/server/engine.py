@@ -54,8 +54,6 @@ FIRST_LIST = 1.4
 """Seconds the very first list waits for the door (real lists have taken 92 s); 1.5 with what starting costs."""
 LAST_CALLS = 0.8
 """Seconds calls may still take after the client has closed its end."""
-PARENT_EVERY = 1.0
-"""Seconds between looks at the parent process."""
 
 Json = dict[str, Any]
 Reply = Callable[[bytes | None], None]
@@ -99,11 +97,11 @@ class Engine:
     async def serve(self, ended: bool) -> int:
         """Until end of input, a signal, a closed output or an orphaned process."""
         self._catch_signals()
-        self._watch_parent(os.getppid())
+        self._watch_parent(self._start.parent)
         self._learn_roots()
         for line in self._start.backlog:
             self._on_line(line)
-        if self._start.catalog.stale():
+        if self._start.catalog.served and self._start.catalog.stale():
             self._loop.call_soon(self._refresh_list)
         if ended:
             self._loop.create_task(self._finish())
@@ -136,7 +134,7 @@ class Engine:
             say("the client's process is gone; leaving.")
             self._stop(0)
             return
-        self._loop.call_later(PARENT_EVERY, self._watch_parent, parent)
+        self._loop.call_later(boot.PARENT_EVERY, self._watch_parent, parent)
 
     def _pressure(self, full: bool) -> None:
         if not full:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Generator, Iterable
 
+from hanzo_mcp.core.backtracking import REACH, reach
 from hanzo_mcp.core.encoding import detect
 from hanzo_mcp.core.ignore import Globs
 from hanzo_mcp.core.matches import Found, Hit, Hits
@@ -15,10 +16,8 @@ from hanzo_mcp.tools._fs_files import WHOLE, Budget
 from hanzo_mcp.tools._fs_list import Walk
 
 _MOST = 20_000
-_LINE = 10_000
-"""Characters of a line that are searched."""
-# A repeat of a repeat can take longer than the world lasts, and Python's engine cannot be stopped.
-_NESTED = re.compile(r"\((?:[^()\\]|\\.)*[+*}](?:[^()\\]|\\.)*\)\s*[+*{]")
+_SPANNED = 16_384
+"""Characters of a file in which a repeat may span lines."""
 _TYPES = {
     "py": "*.py,*.pyi", "python": "*.py,*.pyi", "js": "*.js,*.jsx,*.mjs,*.cjs", "ts": "*.ts,*.tsx,*.mts,*.cts",
     "rust": "*.rs", "go": "*.go", "java": "*.java", "c": "*.c,*.h", "cpp": "*.cpp,*.cc,*.cxx,*.hpp,*.hh,*.h",
@@ -31,6 +30,7 @@ def scan(
     files: Workspace, places: Iterable[Place], name: Callable[[str], str | None], query: Query, budget: Budget
 ) -> Found:
     """Search the files below ``places``. Raises ``InvalidInput`` for a pattern that cannot be used."""
+    within = _within(query)
     pattern = _compiled(query)
     found = Found()
     many = len(tuple(places)) > 1
@@ -42,13 +42,26 @@ def scan(
             if budget.over or found.total > _MOST:
                 found.cut = True
                 return found
-            _search(files, file, shown, pattern, query, found)
+            _search(files, file, shown, pattern, query, found, within)
     return found
 
 
+def _within(query: Query) -> int:
+    """Characters that are searched of a line, or of a file when a match may span lines.
+
+    Raises ``InvalidInput`` for what could take forever.
+    """
+    spans = spans_lines(query)
+    try:
+        within = REACH[0] if query.literal else reach(query.pattern)
+        if spans and within < REACH[1]:
+            raise ValueError("more than one repeat when it spans lines")
+    except ValueError as exc:
+        raise InvalidInput(f"fs.search: ripgrep is missing, and without it the pattern may not have {exc}.") from None
+    return within if not spans else WHOLE if within == REACH[0] else _SPANNED
+
+
 def _compiled(query: Query) -> re.Pattern[str]:
-    if not query.literal and _NESTED.search(query.pattern):
-        raise InvalidInput("fs.search: ripgrep is missing, and without it a repeat of a repeat, (a+)+, is refused.")
     flags = (re.IGNORECASE if query.ignore_case else 0) | re.MULTILINE
     try:
         return re.compile(re.escape(query.pattern) if query.literal else query.pattern, flags)
@@ -74,27 +87,33 @@ def _files(files: Workspace, place: Place, query: Query, budget: Budget) -> Gene
             yield path, Place(place.root, (*place.parts, *path.split("/")), path)
 
 
-def _search(files: Workspace, file: Place, shown: str, pattern: re.Pattern[str], query: Query, found: Found) -> None:
+def _search(
+    files: Workspace, file: Place, shown: str, pattern: re.Pattern[str], query: Query, found: Found, within: int
+) -> None:
     try:
         data = files.read(file, WHOLE)
     except ToolError:  # unreadable, or larger than this search looks into
         return
     encoding = detect(data)
-    if encoding is None:
+    text = "\0" if encoding is None else encoding.decode(data).replace("\r\n", "\n")
+    if "\0" in text:
         return
-    text = encoding.decode(data).replace("\r\n", "\n")
-    hits = _spanning(text, pattern) if spans_lines(query) else _by_line(text, pattern, query.context)
+    spans = spans_lines(query)
+    hits = _spanning(text, pattern, within) if spans else _by_line(text, pattern, query.context, within)
     if not hits:
         return
-    if query.output in ("files", "count"):
-        found.files.append((shown, sum(1 for _ in pattern.finditer(text)) if query.output == "count" else None))
+    if query.output == "files":
+        found.files.append((shown, None))
+    elif query.output == "count":
+        times = len(hits) if spans else sum(len(pattern.findall(hit.text, 0, within)) for hit in hits if hit.match)
+        found.files.append((shown, times))
     else:
         found.hits[shown] = Hits.of(hits)
 
 
-def _spanning(text: str, pattern: re.Pattern[str]) -> list[Hit]:
+def _spanning(text: str, pattern: re.Pattern[str], within: int) -> list[Hit]:
     hits: list[Hit] = []
-    for match in pattern.finditer(text):
+    for match in pattern.finditer(text, 0, within):
         start = text.rfind("\n", 0, match.start()) + 1
         end = text.find("\n", max(match.end() - 1, match.start()))
         hits.append(
@@ -103,11 +122,11 @@ def _spanning(text: str, pattern: re.Pattern[str]) -> list[Hit]:
     return hits
 
 
-def _by_line(text: str, pattern: re.Pattern[str], context: int | None) -> list[Hit]:
+def _by_line(text: str, pattern: re.Pattern[str], context: int | None, within: int) -> list[Hit]:
     lines = text.split("\n")
     if lines[-1] == "":
         lines.pop()
-    matched = {n: match.start() for n, line in enumerate(lines) if (match := pattern.search(line, 0, _LINE))}
+    matched = {n: match.start() for n, line in enumerate(lines) if (match := pattern.search(line, 0, within))}
     around = min(max(context or 0, 0), 50)
     near = sorted({n for at in matched for n in range(max(0, at - around), min(len(lines), at + around + 1))})
     return [Hit(n + 1, lines[n], n in matched, matched.get(n, 0)) for n in near]

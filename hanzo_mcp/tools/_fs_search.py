@@ -67,7 +67,7 @@ class Search(Params):
 class Scope:
     """Where to search: the folder ripgrep runs in, the arguments that name the places, and how to show a path.
 
-    ``folders`` are the real paths of the folders searched; ``binary`` counts files named that are no text.
+    ``folders`` are the real paths of the folders searched. Binary files are left out, also when named.
     """
 
     cwd: str
@@ -77,16 +77,16 @@ class Scope:
     secrets: tuple[str, ...]
     folders: tuple[str, ...]
     globs: Globs
-    binary: int = 0
 
     def path(self, found: str) -> str | None:
         """What a path of ripgrep's is called here, ``None`` when it is not to be shown."""
         name = found.removeprefix("./")
-        full = os.path.normpath(os.path.join(self.cwd, name))
-        if any(full == secret or full.startswith(secret + "/") for secret in self.secrets):
-            return None
-        if not self._globbed(full):
-            return None
+        if self.secrets or self.globs.any:
+            full = os.path.normpath(os.path.join(self.cwd, name))
+            if any(full == secret or full.startswith(secret + "/") for secret in self.secrets):
+                return None
+            if not self._globbed(full):
+                return None
         return name if os.path.isabs(name) else self.prefix + name
 
     def _globbed(self, full: str) -> bool:
@@ -131,9 +131,8 @@ async def search(ctx: Context, params: Search) -> Result:
         found = await threaded(lambda budget: scan(ctx.files, scope.places, scope.path, params, budget))
         return _answer(found, params, "python", 0)
     if not scope.names:
-        return _answer(Found(binary=scope.binary), params, "ripgrep", 0)
+        raise InvalidInput(f"fs.search: {scope.places[0].shown}: not text. Op read with as=base64 gives bytes.")
     found, seconds = await _run(ctx, program, params, scope)
-    found.binary += scope.binary
     elsewhere = 0
     if not found.total and not params.include_ignored and scope.folders and seconds < _CHEAP:
         elsewhere = await _elsewhere(ctx, program, params, scope) - found.binary
@@ -165,7 +164,7 @@ def _scope(ctx: Context, params: Search) -> Scope:
     home = ctx.files.roots[0].path
     texts = [place for place in places if is_folder[place] or _is_text(ctx, place)]
     names = tuple(_named(real[place], home) for place in texts)
-    return Scope(home, names, "", tuple(texts), secrets, folders, globs, len(places) - len(texts))
+    return Scope(home, names, "", tuple(texts or places), secrets, folders, globs)
 
 
 def _is_folder(ctx: Context, place: Place) -> bool:
@@ -248,7 +247,7 @@ def _answer(found: Found, params: Search, engine: str, elsewhere: int) -> Result
         parts.append(f"shown {start}-{start + count}; go on with offset={start + count}")
     if found.binary:
         facts["binary"] = found.binary
-        parts.append(f"not shown: {_counted(found.binary, 'binary file')}")
+        parts.append(f"not shown: {_counted(found.binary, 'binary file')} with a match")
     if elsewhere:
         facts["elsewhere"] = elsewhere
         parts.append(f"{_counted(elsewhere, 'ignored or hidden file')} with a match: include_ignored shows them")

@@ -1,4 +1,4 @@
-"""The table 'Behaviour on the wire', rows 1 to 22: framing, envelopes, ids, errors, bytes and answers.
+"""The table 'Behaviour on the wire', rows 1 to 22: framing, envelopes, ids, errors. Rows 23 on: ``test_wire_life.py``.
 
 ``wire`` meets each row twice: as the first thing the start-up loop sees, and after a call has started the engine.
 """
@@ -12,32 +12,9 @@ from typing import Any
 import pytest
 
 from fixtures.fake_door import FakeDoor, dead_port
+from tests.support.talk import BILLING, KEY, Json, code, run, silent, text, think
 from tests.support.validate import check_error, check_reply
 from tests.support.wire import LEGACY, MODERN, Wire, modern_meta
-
-Json = dict[str, Any]
-KEY = {"HANZO_API_KEY": "hk-test-0123456789abcdef"}
-BILLING: Json = {"name": "billing", "arguments": {"op": "list_invoices", "input": {}}}
-
-
-def think(wire: Wire, thought: str = "hm", id: Any = None) -> Json:
-    """A call answered by the engine."""
-    reply = wire.request("tools/call", {"name": "think", "arguments": {"thought": thought}}, id)
-    return check_reply("tools/call", LEGACY, reply)
-
-
-def code(reply: Json, version: str = LEGACY) -> int:
-    return check_error(version, reply)["code"]
-
-
-def text(reply: Json) -> str:
-    return reply["result"]["content"][0]["text"]
-
-
-def silent(wire: Wire) -> None:
-    """Nothing was said before the answer to this ping."""
-    id = wire.post("ping")
-    assert wire.recv() == {"jsonrpc": "2.0", "id": id, "result": {}}
 
 
 def lines(wire: Wire) -> list[str]:
@@ -169,13 +146,13 @@ def test_row_10_a_fraction_is_refused_and_echoed(wire: Wire) -> None:
 def test_row_10_a_number_beyond_every_range_is_refused(wire: Wire, id: bytes) -> None:
     wire.send(b'{"jsonrpc":"2.0","id":' + id + b',"method":"ping"}\n')
     wire.send(b'{"jsonrpc":"2.0","id":1,"method":"ping"}\n')
-    assert wire.recv()["error"]["code"] == -32600
-    assert wire.recv()["id"] == 1
+    assert wire.recv(5)["error"]["code"] == -32600
+    assert wire.recv(5)["id"] == 1
 
 
 def test_row_10_an_unusable_id_is_no_notification(wire: Wire) -> None:
     mark = wire.cwd / "mark"
-    call = {"name": "exec", "arguments": {"op": "run", "command": f"touch {mark}"}}
+    call = run(f"touch {mark}")
     wire.send({"jsonrpc": "2.0", "id": None, "method": "tools/call", "params": call})
     assert wire.recv()["error"]["code"] == -32600
     silent(wire)
@@ -222,7 +199,7 @@ def test_row_11_no_other_revision_speaks_batches(wire: Wire, version: str | None
     if version:
         wire.initialize(version)
     mark = wire.cwd / "mark"
-    call = {"name": "exec", "arguments": {"op": "run", "command": f"touch {mark}"}}
+    call = run(f"touch {mark}")
     wire.send([{"jsonrpc": "2.0", "id": 90, "method": "tools/call", "params": call}])
     silent(wire)
     assert len(lines(wire)) == 1
@@ -275,7 +252,7 @@ def test_row_14_a_notification_is_never_answered(wire: Wire) -> None:
 
 def test_row_14_a_call_without_an_id_does_nothing(wire: Wire) -> None:
     mark = wire.cwd / "mark"
-    wire.notify("tools/call", {"name": "exec", "arguments": {"op": "run", "command": f"touch {mark}"}})
+    wire.notify("tools/call", run(f"touch {mark}"))
     silent(wire)
     think(wire)
     assert not mark.exists()

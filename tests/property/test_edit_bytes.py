@@ -16,7 +16,7 @@ from hanzo_mcp.errors import ToolError
 from tests.support.local import LocalTools
 
 TOKEN = "@@TOKEN@@"
-BOUNDED = settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
+BOUNDED = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
 ENCODINGS = (
     ("utf-8", b""), ("utf-8", b"\xef\xbb\xbf"), ("utf-16-le", b"\xff\xfe"), ("utf-16-be", b"\xfe\xff"),
     ("utf-32-le", b"\xff\xfe\0\0"), ("utf-32-be", b"\0\0\xfe\xff"), ("cp1252", b""), ("latin-1", b""),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
+import signal
 import time
 from pathlib import Path
 from typing import Self
@@ -27,6 +29,9 @@ class Watched:
         return peak(self.pid)
 
     def close(self) -> None:
+        """Forget it; what a failed test left running is killed."""
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(self._fd, signal.SIGKILL)
         os.close(self._fd)
 
 
