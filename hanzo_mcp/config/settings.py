@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import stat
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -46,17 +48,29 @@ def load_settings(environ: Mapping[str, str], warn: Callable[[str], None]) -> Se
     """The settings; a file that cannot be used is one warning and strict defaults, never a failed start."""
     path = os.path.join(config_dir(environ), FILE)
     try:
+        _refuse_unsafe(path)
         with open(path, encoding="utf-8-sig") as file:
-            return _parsed(json.loads(file.read(), object_pairs_hook=_unique), path)
+            return _parsed(json.loads(file.read(), object_pairs_hook=_unique), path, warn)
     except FileNotFoundError:
         return Settings()
     except OSError as exc:
         warn(f"{path}: cannot be read ({exc.strerror}); every call that writes, runs or leaves the machine is denied.")
-    except ValueError as exc:
+    except (ValueError, RecursionError) as exc:
         warn(f"{path}: {exc}; every call that writes, runs or leaves the machine is denied until it is mended.")
     except ConfigError as exc:
         warn(f"{exc} Every call that writes, runs or leaves the machine is denied until it is mended.")
     return Settings(rules=_STRICT, strict=True)
+
+
+def _refuse_unsafe(path: str) -> None:
+    """Settings of somebody else, or that anybody can write, decide nothing; a link to nowhere is no absence."""
+    if os.path.islink(path) and not os.path.exists(path):
+        raise ConfigError(f"{path}: a link that leads nowhere.")
+    info = os.stat(path)
+    if not stat.S_ISREG(info.st_mode):
+        raise ConfigError(f"{path}: not a regular file.")
+    if os.name == "posix" and (info.st_uid not in (os.getuid(), 0) or info.st_mode & stat.S_IWOTH):
+        raise ConfigError(f"{path}: belongs to somebody else or can be written by anybody.")
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -66,17 +80,19 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _parsed(value: Any, path: str) -> Settings:
+def _parsed(value: Any, path: str, warn: Callable[[str], None]) -> Settings:
     settings = as_object(value)
     if settings is None:
         raise ConfigError(f"{path}: expected an object.")
+    for key in settings.keys() - _KNOWN:
+        warn(f'{path}: "{key}" is no setting of this version and is ignored. Known: {", ".join(sorted(_KNOWN))}.')
     permissions = _object(settings, "permissions", path)
     fetch = _object(settings, "fetch", path)
     door = _object(settings, "door", path)
     return Settings(
         tuple(_rule(pattern, mode, path) for pattern, mode in permissions.items()),
-        tuple(_hook(hook, path) for hook in as_list(settings.get("hooks")) or []),
-        tuple(str(host) for host in as_list(fetch.get("allow_hosts")) or []),
+        tuple(_hook(hook, path) for hook in _list(settings, "hooks", path)),
+        tuple(str(host) for host in _list(fetch, "allow_hosts", path)),
         float(door.get("call_seconds") or 600.0),
     )
 
@@ -91,9 +107,30 @@ def _object(settings: dict[str, Any], key: str, path: str) -> dict[str, Any]:
     return found
 
 
+def _list(settings: dict[str, Any], key: str, path: str) -> list[Any]:
+    value = settings.get(key)
+    if value is None:
+        return []
+    found = as_list(value)
+    if found is None:
+        raise ConfigError(f'{path}: "{key}" must be a list.')
+    return found
+
+
+_KNOWN = frozenset({"permissions", "hooks", "fetch", "door"})
+_PATTERN = re.compile(r"[A-Za-z0-9_.*?\[\]!-]+")
+
+
+def _checked_pattern(pattern: Any, path: str) -> str:
+    """A glob that can match something. Raises ``ConfigError``: a rule that never matches would fail open."""
+    if not isinstance(pattern, str) or not _PATTERN.fullmatch(pattern) or pattern.count("[") != pattern.count("]"):
+        raise ConfigError(f"{path}: {str(pattern)[:60]!r} is no pattern for a tool, such as exec.run, fs.* or billing.")
+    return pattern
+
+
 def _rule(pattern: str, mode: Any, path: str) -> PermissionRule:
     try:
-        return PermissionRule(pattern, PermissionMode(mode))
+        return PermissionRule(_checked_pattern(pattern, path), PermissionMode(mode))
     except ValueError:
         raise ConfigError(f'{path}: permissions."{pattern}" must be "allow", "deny" or "prompt".') from None
 
@@ -103,7 +140,10 @@ def _hook(value: Any, path: str) -> HookSetting:
     event, command = hook.get("event"), hook.get("command")
     if event not in ("pre_tool_use", "post_tool_use") or not isinstance(command, str):
         raise ConfigError(f'{path}: each hook needs "event" (pre_tool_use or post_tool_use) and "command".')
-    return HookSetting(event, command, str(hook.get("tool_pattern", "*")), int(hook.get("timeout_ms", 5000)))
+    timeout = hook.get("timeout_ms", 5000)
+    if not isinstance(timeout, int) or isinstance(timeout, bool) or timeout <= 0:
+        raise ConfigError(f'{path}: "timeout_ms" of a hook must be a whole number of milliseconds.')
+    return HookSetting(event, command, _checked_pattern(hook.get("tool_pattern", "*"), path), timeout)
 
 
 _WHY = "the settings file cannot be read, so only reading is allowed"

@@ -11,6 +11,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+_CHOICE = re.compile(r"\{([^{}]*)\}")
+_SPELLED = 64
 FILES = (".gitignore", ".ignore", ".rgignore")
 """Ignore files of a folder, the later ones stronger."""
 
@@ -105,48 +107,72 @@ class Globs:
 
 @lru_cache(maxsize=4096)
 def glob_pattern(glob: str) -> re.Pattern[str]:
-    """A gitignore glob as a regular expression for a relative path."""
-    anchored = "/" in glob
-    glob = glob.removeprefix("/")
-    out = "" if anchored else "(?:.*/)?"
+    """A gitignore glob as a regular expression for a relative path.
+
+    An ignore file is somebody else's text, and an expression that takes forever would stop the whole server: every
+    ``*`` but the last of a name, and every ``**`` but the last, takes the first place that fits and keeps it
+    (an atomic group). What stands between two of them has one length, so a later place could never do better.
+    """
+    return re.compile("|".join(f"(?:{_path(one)})" for one in _spelled_out(glob)), re.DOTALL)
+
+
+def _spelled_out(glob: str) -> list[str]:
+    """``{a,b}`` as one glob for each; as it stands when there would be too many."""
+    done: list[str] = []
+    waiting = [glob]
+    while waiting:
+        one = waiting.pop()
+        found = _CHOICE.search(one)
+        if found is None or len(waiting) + len(done) > _SPELLED:
+            done.append(one)
+        else:
+            waiting += [one[: found.start()] + word + one[found.end() :] for word in found[1].split(",")]
+    return done
+
+
+def _path(glob: str) -> str:
+    names = glob.removeprefix("/").split("/") if "/" in glob else ["**", glob]
+    runs: list[list[str]] = [[]]
+    for name in names:
+        if name != "**":
+            runs[-1].append(_name(name))
+        elif runs[-1] or len(runs) == 1:
+            runs.append([])
+    first, *others = runs
+    out = "/".join(first) + ("/" if first and others else "")
+    for run in others[:-1]:
+        out += f"(?>(?:[^/]+/)*?{'/'.join(run)}/)"
+    if others:
+        out += f"(?:[^/]+/)*{'/'.join(others[-1])}" if others[-1] else ".+"
+    return out
+
+
+def _name(glob: str) -> str:
+    """One name of a path."""
+    pieces = [""]
     at = 0
     while at < len(glob):
-        step, text = _token(glob, at)
-        out, at = out + text, step
-    return re.compile(out, re.DOTALL)
-
-
-def _token(glob: str, at: int) -> tuple[int, str]:
-    """The next piece of a glob: where it ends, and its expression."""
-    char = glob[at]
-    if glob.startswith("**/", at) and (at == 0 or glob[at - 1] == "/"):
-        return at + 3, "(?:.*/)?"
-    if glob[at:] == "**" and (at == 0 or glob[at - 1] == "/"):
-        return at + 2, ".*"
-    if char == "*":
-        while glob[at : at + 1] == "*":
+        if glob[at] == "*":
+            pieces += [] if at and glob[at - 1] == "*" and not pieces[-1] else [""]
             at += 1
-        return at, "[^/]*+" if at == len(glob) else "[^/]*"
+        else:
+            at, text = _character(glob, at)
+            pieces[-1] += text
+    first, *others = pieces
+    held = "".join(f"(?>[^/]*?{piece})" for piece in others[:-1])
+    return first + held + (f"[^/]*{others[-1]}" if others else "")
+
+
+def _character(glob: str, at: int) -> tuple[int, str]:
+    """What stands for one character: where it ends, and its expression."""
+    char = glob[at]
     if char == "?":
         return at + 1, "[^/]"
-    if char == "{" and (close := glob.find("}", at)) > 0:
-        return close + 1, _choice(glob[at + 1 : close])
-    if char == "[" and (close := glob.find("]", at + 2 + (glob[at + 1 : at + 2] in "!^"))) > 0:
+    if char == "[" and (close := glob.find("]", at + 2 + (glob[at + 1 : at + 2] in ("!", "^")))) > 0:
         return close + 1, _set(glob[at + 1 : close])
     if char == "\\" and at + 1 < len(glob):
         return at + 2, re.escape(glob[at + 1])
     return at + 1, re.escape(char)
-
-
-def _choice(body: str) -> str:
-    parts: list[str] = []
-    for part in body.split(","):
-        at, text = 0, ""
-        while at < len(part):
-            at, piece = _token(part, at)
-            text += piece
-        parts.append(text.replace("*+", "*"))
-    return f"(?:{'|'.join(parts)})"
 
 
 def _set(body: str) -> str:

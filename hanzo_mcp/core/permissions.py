@@ -55,6 +55,11 @@ class Escalate:
 PermissionDecision = Allow | Deny | Escalate
 
 
+def covers(pattern: str, subject: str) -> bool:
+    """Does a pattern mean a subject? A bare tool name means the tool with all its operations."""
+    return matches(pattern, subject) or ("." not in pattern and matches(pattern + ".*", subject))
+
+
 class PermissionPolicy:
     """First matching rule wins; no match is PROMPT (HIP-0301 §7)."""
 
@@ -68,6 +73,6 @@ class PermissionPolicy:
     def explain(self, tool_name: str) -> Evaluation:
         """The mode and the rule behind it."""
         for rule in self.rules:
-            if matches(rule.tool_pattern, tool_name):
+            if covers(rule.tool_pattern, tool_name):
                 return Evaluation(rule.mode, rule)
         return Evaluation(PermissionMode.PROMPT, None)

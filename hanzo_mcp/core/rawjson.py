@@ -10,7 +10,12 @@ import json
 import re
 from typing import Any, NamedTuple
 
-_decoder = json.JSONDecoder()
+
+def _refuse(word: str) -> Any:
+    raise ValueError(f"{word} is not JSON")
+
+
+_decoder = json.JSONDecoder(parse_constant=_refuse)
 _SPACE = re.compile(r"[ \t\n\r]*")
 _LINE_BREAKS = re.compile(r"[\r\n]+")
 _NON_ASCII = re.compile(r"[^\x00-\x7f]")
@@ -33,7 +38,9 @@ def members(source: str, start: int = 0) -> dict[str, Member]:
         raise ValueError("expected a JSON object")
     found: dict[str, Member] = {}
     at = _skip(source, at + 1)
-    while source[at : at + 1] != "}":
+    if source[at : at + 1] == "}":
+        return found
+    while True:
         key, at = _decoder.raw_decode(source, at)
         if not isinstance(key, str):
             raise ValueError("expected a string key")
@@ -42,9 +49,8 @@ def members(source: str, start: int = 0) -> dict[str, Member]:
         found[key] = Member(value, source[at:end])
         at = _skip(source, end)
         if source[at : at + 1] == "}":
-            break
+            return found
         at = _expect(source, at, ",")
-    return found
 
 
 def one_line(text: str) -> str:

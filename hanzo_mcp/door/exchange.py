@@ -157,5 +157,7 @@ def _matching(message: dict[str, Member], request_id: str, any_error: bool = Fal
     for name in ("result", "error"):
         if name in message and (known == request_id or (name == "error" and (known is None or any_error))):
             value, text = message[name]
+            if as_object(value) is None or (name == "error" and not isinstance(value.get("code"), int)):
+                raise Unavailable(f"the answer's {name} is not what JSON-RPC and MCP ask for: {plain(text, 120)}")
             return Verbatim(name, one_line(text), value)
     return None

@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hanzo_mcp.core.glob import matches
 from hanzo_mcp.core.messages import encode
+from hanzo_mcp.core.permissions import covers
 from hanzo_mcp.core.text import one_line
 from hanzo_mcp.errors import ToolError
 from hanzo_mcp.sandbox.launcher import Completed, Launcher
@@ -70,7 +70,7 @@ class HookRunner:
                 self._log(f"post hook {hook.command[:80]!r} failed: {_ending(done)}")
 
     def _matching(self, event: str, tool_name: str) -> list[HookConfig]:
-        return [hook for hook in self._hooks if hook.event == event and matches(hook.tool_pattern, tool_name)]
+        return [hook for hook in self._hooks if hook.event == event and covers(hook.tool_pattern, tool_name)]
 
     async def _refusal(self, hook: HookConfig, tool_name: str, arguments: dict[str, Any]) -> str | None:
         try:

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
+from hanzo_mcp.core.messages import encode
 from hanzo_mcp.core.permissions import Allow, Deny, PermissionDecision
-from hanzo_mcp.core.text import one_line
+from hanzo_mcp.core.shapes import as_object
+from hanzo_mcp.core.text import clean
 from hanzo_mcp.core.tool import ClientPort
 from hanzo_mcp.errors import ProtocolError
 
@@ -31,11 +33,14 @@ class ElicitationPrompter:
     async def request_permission(self, tool_name: str, input: dict[str, Any]) -> PermissionDecision:
         if self._client.modern or not self._client.can_elicit():
             return Deny(how_to_allow(tool_name))
+        shown = _shown(input)
+        if len(shown) > SHOWN:
+            return Deny(f"{tool_name}: {len(shown)} characters of arguments are too many to show for approval.")
         try:
-            answer = await self._client.elicit(_question(tool_name, input))
+            answer = await self._client.elicit(_question(tool_name, shown))
         except (ProtocolError, TimeoutError):
             return Deny(f"nobody answered whether {tool_name} may run. {how_to_allow(tool_name)}")
-        content: dict[str, Any] = answer.get("content") or {}
+        content = as_object(answer.get("content")) or {}
         if answer.get("action") == "accept" and content.get("allow") is True:
             return Allow()
         return Deny(f"the user did not allow {tool_name}")
@@ -49,8 +54,15 @@ def how_to_allow(tool_name: str) -> str:
     )
 
 
-def _question(tool_name: str, arguments: dict[str, Any]) -> dict[str, Any]:
-    shown = one_line(str({key: value for key, value in arguments.items() if key != "op"}), 400)
+SHOWN = 4000
+"""Characters of arguments a person is asked about; what cannot be shown whole cannot be approved."""
+
+
+def _shown(arguments: dict[str, Any]) -> str:
+    return clean(encode({key: value for key, value in arguments.items() if key != "op"}))
+
+
+def _question(tool_name: str, shown: str) -> dict[str, Any]:
     return {
         "message": f"Allow {tool_name} with {shown}?",
         "requestedSchema": {

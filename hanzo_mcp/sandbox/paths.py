@@ -15,12 +15,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from hanzo_mcp.errors import Denied, InvalidInput, NotFound, TooLarge, from_oserror
 from hanzo_mcp.sandbox import beneath
 
 MAX_PATH = 4096
+MAX_DEPTH = 200
 
 
 class IsolationMode(Enum):
@@ -61,8 +63,7 @@ class Place:
         return os.path.join(self.root.path, *self.parts)
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """A name in a directory. ``kind``: ``file``, ``dir``, ``link`` or ``other``; ``size`` in bytes, ``mtime`` in s."""
 
     name: str
@@ -188,7 +189,9 @@ class Workspace:
             beneath.replace(parent, data, None)
 
     def mkdirs(self, place: Place) -> None:
-        """Make a directory and its missing parents."""
+        """Make a directory and its missing parents. Raises ``InvalidInput`` for one deeper than any real tree."""
+        if len(place.parts) > MAX_DEPTH:
+            raise InvalidInput(f"{place.shown[:200]}: more than {MAX_DEPTH} folders deep.")
         for depth in range(1, len(place.parts) + 1):
             step = Place(place.root, place.parts[:depth], os.path.join(*place.parts[:depth]))
             with self.parent(step, write=True) as parent:
@@ -204,11 +207,13 @@ class Workspace:
 
     def resolved_new(self, place: Place) -> Place:
         """Like ``resolved``, for a file whose folders may not exist yet either."""
-        try:
-            return self.resolved(place)
-        except NotFound:
-            above = self.resolved_new(Place(place.root, place.parts[:-1], place.shown))
-            return Place(place.root, (*above.parts, place.parts[-1]), place.shown)
+        for depth in range(len(place.parts), 0, -1):
+            try:
+                above = self.resolved(Place(place.root, place.parts[:depth], place.shown))
+            except NotFound:
+                continue
+            return Place(place.root, (*above.parts, *place.parts[depth:]), place.shown)
+        return Place(place.root, place.parts, place.shown)
 
     def entries(self, place: Place, *, details: bool = False) -> list[Entry]:
         """The entries of a directory, unsorted; links are not followed. Sizes and times only with ``details``."""

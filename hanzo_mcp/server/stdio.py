@@ -7,6 +7,7 @@ child that inherits them can neither eat a protocol byte nor write one.
 from __future__ import annotations
 
 import os
+import select
 import stat
 import sys
 
@@ -28,10 +29,27 @@ def unblock(fd: int) -> None:
         os.set_blocking(fd, False)
 
 
+_PIPE_BUF = 4096
+_dropped: list[str] = []
+
+
 def say(text: str) -> None:
-    """One line on stderr; a closed or full stderr is nobody's problem."""
+    """One line on stderr, never waiting for a client that does not read it: what does not fit is counted."""
     line = f"hanzo-mcp: {text}\n".encode("utf-8", "backslashreplace")
+    if _dropped:
+        line = f"hanzo-mcp: {len(_dropped)} lines before this one were dropped, nobody read them\n".encode() + line
     try:
-        os.write(2, line)
+        if not _writable():
+            _dropped.append("")
+            return
+        # A pipe that is ready takes this much without blocking (POSIX); more could wait for ever.
+        os.write(2, line if len(line) <= _PIPE_BUF else line[: _PIPE_BUF - 2] + b"\n")
+        _dropped.clear()
     except OSError:
-        sys.stderr = None
+        _dropped.append("")
+
+
+def _writable() -> bool:
+    if sys.platform == "win32":
+        return True
+    return bool(select.select([], [2], [], 0)[1])

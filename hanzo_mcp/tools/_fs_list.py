@@ -6,6 +6,7 @@ import grp
 import os
 import pwd
 import stat as modes
+import sys
 import time
 from collections.abc import Generator
 from dataclasses import dataclass, field
@@ -130,34 +131,29 @@ class Walk:
             names = tuple(name for name in FILES if any(entry.name == name for entry in entries))
             if names:
                 levels = [*levels, self._read_rules(place, base, names)]
-        entries.sort(key=lambda entry: entry.name)
-        for entry in entries:
-            if self._leaves_out(entry, f"{base}/{entry.name}" if base else entry.name, levels):
+        prefix = f"{shown}/" if shown else ""
+        for entry in self._kept(sorted(entries), base, levels):
+            path = prefix + entry.name
+            folder = entry.kind == "dir"
+            if self.globs.any and self.globs.refuses(path):
                 continue
-            yield from self._entry(place, base, shown, levels, level, entry)
+            if not self.globs.any or (self.globs.wants(path) and not (folder and self.globs.any_wanted)):
+                yield path, entry
+            # What is in .git is asked for by that name.
+            if folder and level < self.depth and entry.name != ".git":
+                inner = Place(place.root, (*place.parts, entry.name), "")
+                yield from self._folder(inner, f"{base}/{entry.name}" if base else entry.name, path, levels, level + 1)
 
-    def _leaves_out(self, entry: Entry, path: str, levels: list[Rules]) -> bool:
-        if not self.hidden and entry.name.startswith("."):
-            self.skipped.hidden += 1
-            return True
-        if levels and ignored(levels, path, entry.kind == "dir"):
-            self.skipped.ignored += 1
-            return True
-        return False
-
-    def _entry(
-        self, place: Place, base: str, shown: str, levels: list[Rules], level: int, entry: Entry
-    ) -> Generator[tuple[str, Entry]]:
-        path = f"{shown}/{entry.name}" if shown else entry.name
-        folder = entry.kind == "dir"
-        if self.globs.refuses(path):
-            return
-        if self.globs.wants(path) and not (folder and self.globs.any_wanted):
-            yield path, entry
-        if folder and level < self.depth:
-            inner = Place(place.root, (*place.parts, entry.name), "")
-            below = f"{base}/{entry.name}" if base else entry.name
-            yield from self._folder(inner, below, path, levels, level + 1)
+    def _kept(self, entries: list[Entry], base: str, levels: list[Rules]) -> list[Entry]:
+        """The entries that are neither hidden nor ignored; the others are counted."""
+        kept = entries if self.hidden else [entry for entry in entries if not entry.name.startswith(".")]
+        self.skipped.hidden += len(entries) - len(kept)
+        if not levels:
+            return kept
+        prefix = f"{base}/" if base else ""
+        shown = [entry for entry in kept if not ignored(levels, prefix + entry.name, entry.kind == "dir")]
+        self.skipped.ignored += len(kept) - len(shown)
+        return shown
 
 
 async def list_(ctx: Context, params: List) -> Result:
@@ -186,7 +182,7 @@ def _list(ctx: Context, place: Place, params: List, budget: Budget) -> Result:
     )
     start, limit = max(params.offset or 0, 0), min(params.limit or _ENTRIES, 10_000)
     found = walk.run(place)
-    for _ in islice(found, start):
+    for _ in islice(found, min(start, sys.maxsize)):
         pass
     lines: list[str] = []
     size, more = 0, False
@@ -251,9 +247,9 @@ def _stat_one(ctx: Context, path: str) -> JsonObject:
             item["target"] = _target(ctx, place)
         return item
     except NotFound:
-        return {"path": path, "type": "missing", "error": "no such file or directory"}
+        return {"path": printable(path), "type": "missing", "error": "no such file or directory"}
     except ToolError as exc:
-        return {"path": path, "type": "unknown", "error": str(exc)}
+        return {"path": printable(path), "type": "unknown", "error": str(exc)}
 
 
 def _target(ctx: Context, place: Place) -> str:

@@ -92,9 +92,10 @@ async def _read_many(ctx: Context, paths: list[str], params: Read) -> Result:
     content: list[JsonObject] = []
     facts: list[JsonObject] = []
     room, failed = CAP, 0
-    for path in paths:
+    for given in paths:
+        path = printable(given)
         try:
-            view = await _read_one(ctx, path, params, max(room, 0)) if room > 0 else None
+            view = await _read_one(ctx, given, params, max(room, 0)) if room > 0 else None
         except ToolError as exc:
             failed += 1
             content.append({"type": "text", "text": f"== {path} ==\n[error: {exc}]"})

@@ -15,6 +15,7 @@ Where it cannot read (SHA-256, reftable, odd files) the command line answers.
 from __future__ import annotations
 
 import asyncio
+import configparser
 import importlib
 import importlib.util
 import os
@@ -387,7 +388,7 @@ def _head_from_files(ctx: Context, git: Git) -> Head | None:
             if branch is not None and not _regular(ctx, where.common_dir, str(branch)):
                 return None
             oid = gitpython.SymbolicReference.dereference_recursive(repo, branch or "HEAD")
-    except (ValueError, TypeError, OSError, gitpython.exc.GitError):
+    except (ValueError, TypeError, OSError, configparser.Error, gitpython.exc.GitError):
         return None  # no commit yet, or nothing it can read
     return Head(str(branch).removeprefix("refs/heads/") if branch else None, oid)
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from fixtures.fake_door import FakeDoor, dead_port
-from tests.support.talk import BILLING, KEY, Json, code, run, silent, text, think
+from tests.support.talk import BILLING, KEY, Json, code, run, silent, start_engine, text, think
 from tests.support.validate import check_error, check_reply
 from tests.support.wire import LEGACY, MODERN, Wire, modern_meta
 
@@ -25,7 +25,7 @@ def lines(wire: Wire) -> list[str]:
 def wire(request: pytest.FixtureRequest) -> Generator[Wire]:
     with Wire() as wire:
         if request.param == "engine":
-            think(wire)
+            start_engine(wire)
         yield wire
 
 
@@ -259,7 +259,7 @@ def test_row_14_a_call_without_an_id_does_nothing(wire: Wire) -> None:
 
 
 def test_row_15_an_unknown_tool_with_the_door_off(wire: Wire) -> None:
-    params = {"name": "nowhere", "arguments": {}}
+    params: Json = {"name": "nowhere", "arguments": {}}
     for reply, version in ((wire.request("tools/call", params), LEGACY), (wire.modern("tools/call", params), MODERN)):
         error = check_error(version, reply)
         assert error["code"] == -32602
@@ -267,7 +267,7 @@ def test_row_15_an_unknown_tool_with_the_door_off(wire: Wire) -> None:
 
 
 def test_row_15_an_unknown_tool_the_door_does_not_know_either() -> None:
-    params = {"name": "nowhere", "arguments": {}}
+    params: Json = {"name": "nowhere", "arguments": {}}
     with FakeDoor("ok") as door, Wire(env={"HANZO_MCP_DOOR": door.url, **KEY}) as wire:
         wanted = {"code": -32602, "message": "unknown tool: nowhere"}
         assert check_error(LEGACY, wire.request("tools/call", params)) == wanted
@@ -276,7 +276,8 @@ def test_row_15_an_unknown_tool_the_door_does_not_know_either() -> None:
 
 
 def test_row_15_an_unknown_tool_with_the_door_down() -> None:
-    url, params = dead_port(), {"name": "nowhere", "arguments": {}}
+    url = dead_port()
+    params: Json = {"name": "nowhere", "arguments": {}}
     with Wire(env={"HANZO_MCP_DOOR": url, **KEY}) as wire:
         for reply, version in (
             (wire.request("tools/call", params), LEGACY),
@@ -310,7 +311,8 @@ def test_row_16_wrong_arguments_are_a_result_that_helps(wire: Wire) -> None:
 
 
 def test_row_17_a_bad_cursor(wire: Wire) -> None:
-    for cursor in ("", "x", "2", 7, {}, False):
+    cursors: list[Any] = ["", "x", "2", 7, {}, False]
+    for cursor in cursors:
         assert code(wire.request("tools/list", {"cursor": cursor})) == -32602, cursor
         assert code(wire.modern("tools/list", {"cursor": cursor}), MODERN) == -32602, cursor
 

@@ -9,13 +9,14 @@ import sys
 import time
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from fixtures.fake_door import FakeDoor
-from tests.support.talk import BILLING, KEY, Json, code, run, silent, text, think
+from tests.support.talk import BILLING, KEY, Json, code, run, silent, start_engine, text, think
 from tests.support.validate import check_notification, check_reply
 from tests.support.watch import SLEEPER, Watched, Word, peak
 from tests.support.wire import LEGACY, MODERN, TIMEOUT, Wire, initialize_params, modern_meta, server_command
@@ -131,7 +132,7 @@ def test_row_25_end_of_input_when_idle(stage: str) -> None:
         if stage != "unused":
             wire.initialize()
         if stage == "engine":
-            think(wire)
+            start_engine(wire)
         wire.close_stdin()
         assert wire.wait_exit() == 0
         assert wire.pending() == []
@@ -176,7 +177,7 @@ def test_row_27_a_signal_while_idle(number: signal.Signals) -> None:
             wire.initialize()
             silent(wire)
             if stage == "engine":
-                think(wire)
+                start_engine(wire)
             wire.signal(number)
             assert wire.wait_exit() in (128 + number, -number), stage
             assert wire.stderr == ""
@@ -234,7 +235,7 @@ def test_row_28_a_dead_parent_is_noticed(tmp_path: Path, stage: str) -> None:
         else:
             wire.initialize()
         if stage == "engine":
-            think(wire)
+            start_engine(wire)
         wire.signal(signal.SIGKILL)
         assert server.ended(3), "the server outlives its client"
 
@@ -253,7 +254,7 @@ def test_row_29_a_closed_stdout_is_a_quiet_exit(stage: str) -> None:
     with Wire() as wire:
         wire.initialize()
         if stage == "engine":
-            think(wire)
+            start_engine(wire)
         wire.close_stdout()
         wire.post("tools/list")
         assert wire.wait_exit() == 0
@@ -330,7 +331,7 @@ def test_row_31_a_child_that_runs_beside_pings_eats_none() -> None:
 def test_row_32_long_lines_are_processed(stage: str) -> None:
     with Wire() as wire:
         if stage == "engine":
-            think(wire)
+            start_engine(wire)
         for id, size in enumerate((64 << 10, MIB, 16 * MIB), 1):
             wire.send(b'{"jsonrpc":"2.0","id":%d,"method":"ping","params":{"pad":"%b"}}\n' % (id, b"x" * size))
             check_reply("ping", LEGACY, wire.reply(id))
@@ -341,7 +342,7 @@ def test_row_32_long_lines_are_processed(stage: str) -> None:
 def test_row_32_a_line_beyond_the_cap_is_refused_and_skipped(stage: str) -> None:
     with Wire() as wire:
         if stage == "engine":
-            think(wire)
+            start_engine(wire)
         silent(wire)
         before = peak(wire.pid)
         for start, answered in (
@@ -363,7 +364,7 @@ def test_row_32_a_line_beyond_the_cap_is_refused_and_skipped(stage: str) -> None
 def test_row_33_deep_nesting_is_refused(stage: str) -> None:
     with Wire() as wire:
         if stage == "engine":
-            think(wire)
+            start_engine(wire)
         for depth in (300, 10_000, 100_000):
             deep = "[" * depth + "]" * depth
             objects = '{"a":' * depth + "1" + "}" * depth
@@ -379,10 +380,11 @@ def test_row_33_deep_nesting_is_refused(stage: str) -> None:
 # -- 34 to 37
 
 
-@pytest.mark.parametrize("token", [0, "a", "", 2**60])
-def test_row_34_progress_keeps_the_type_of_its_token(token: Any) -> None:
+def test_row_34_progress_keeps_the_type_of_its_token() -> None:
+    tokens: list[Any] = [0, "a", "", 2**60]
+    eras: list[tuple[Json, str]] = [({}, LEGACY), (modern_meta(), MODERN)]
     with calling("sse", progress=3) as (wire, _):
-        for meta, version in (({}, LEGACY), (modern_meta(), MODERN)):
+        for token, (meta, version) in product(tokens, eras):
             id = wire.post("tools/call", {**BILLING, "_meta": {**meta, "progressToken": token}})
             heard: list[Json] = []
             while "result" not in (message := wire.recv()):
@@ -432,7 +434,7 @@ def test_row_36_an_unterminated_last_line(stage: str, method: str) -> None:
     params = {"name": "think", "arguments": {"thought": "x"}}
     with Wire() as wire:
         if stage == "engine":
-            think(wire)
+            start_engine(wire)
         wire.send(json.dumps({"jsonrpc": "2.0", "id": "last", "method": method, "params": params}).encode())
         wire.close_stdin()
         check_reply(method, LEGACY, wire.reply("last"))

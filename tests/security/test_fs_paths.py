@@ -19,7 +19,7 @@ import pytest
 
 from hanzo_mcp.core.tool import RESULT_META
 from hanzo_mcp.errors import Conflict, Denied, InvalidInput, NotFound, ToolError
-from hanzo_mcp.runtime.local import LocalSource, Ports
+from hanzo_mcp.runtime.local import Context, LocalSource, Ports
 from hanzo_mcp.sandbox.launcher import Launcher
 from hanzo_mcp.sandbox.net import Http
 from hanzo_mcp.sandbox.paths import Workspace
@@ -98,6 +98,10 @@ def row(identity: str) -> Callable[[Check], Check]:
         return check
 
     return register
+
+
+def no_ripgrep(_ctx: Context) -> None:
+    """In place of the finder."""
 
 
 def test_every_row_has_a_check() -> None:
@@ -236,7 +240,7 @@ def a_fifo(site: Site) -> None:
     assert "p (device, FIFO or socket)" in site.tools.text("fs", op="list", output="tree")
     for program in (True, False):
         if not program:
-            site.monkeypatch.setattr(_fs_search, "ripgrep", lambda _ctx: None)
+            site.monkeypatch.setattr(_fs_search, "ripgrep", no_ripgrep)
         assert site.tools.text("fs", op="search", pattern="needle").startswith("a.txt:1: needle\n[1 match in 1 file")
 
 
@@ -257,7 +261,7 @@ def a_sparse_terabyte(site: Site) -> None:
             with pytest.raises(Conflict, match=f"{size} bytes; fs changes files of at most"):
                 site.tools.call("fs", op=op, path="big", **OPS[op])
         found = [site.tools.call("fs", op="search", pattern="needle")]
-        site.monkeypatch.setattr(_fs_search, "ripgrep", lambda _ctx: None)
+        site.monkeypatch.setattr(_fs_search, "ripgrep", no_ripgrep)
         found.append(site.tools.call("fs", op="search", pattern="needle"))
         peak = tracemalloc.get_traced_memory()[1]
     finally:
@@ -280,7 +284,7 @@ def a_search_past_links(site: Site) -> None:
     (site.ws / "mine.txt").write_text("mine " + SECRET[:3])
     for program in (True, False):
         if not program:
-            site.monkeypatch.setattr(_fs_search, "ripgrep", lambda _ctx: None)
+            site.monkeypatch.setattr(_fs_search, "ripgrep", no_ripgrep)
         for wide in (False, True):
             shown = site.tools.text("fs", op="search", pattern="S3C(RET)?", include_ignored=wide)
             assert shown.startswith("mine.txt:1: mine S3C\n[1 match in 1 file")
@@ -354,7 +358,7 @@ def a_link_to_what_is_refused(site: Site) -> None:
                 site.tools.call("fs", op=op, path=path, **OPS[op])
     for program in (True, False):
         if not program:
-            site.monkeypatch.setattr(_fs_search, "ripgrep", lambda _ctx: None)
+            site.monkeypatch.setattr(_fs_search, "ripgrep", no_ripgrep)
         shown = site.tools.text("fs", op="search", pattern="S3C|RET", include_ignored=True)
         assert shown.startswith("[0 matches")
     assert (site.ws / "secret.txt").read_text() == SECRET
@@ -412,18 +416,16 @@ def the_home(site: Site) -> None:
 # Found beside the corpus.
 
 
-@pytest.mark.xfail(strict=True, reason="Workspace.resolved_new recurses once for each missing folder: RecursionError")
 @pytest.mark.parametrize("op", ["write", "edit"])
 def test_a_path_of_1900_missing_folders(site: Site, op: str) -> None:
+    outcome = "done"
     try:
         site.tools.call("fs", op=op, path="a/" * 1900 + "x", **OPS[op])
-    except ToolError:
-        assert op == "edit"
+    except (ToolError, RecursionError) as exc:
+        outcome = type(exc).__name__  # its chain of 1,000 contexts would take pytest minutes to show
+    assert outcome != "RecursionError"
 
 
-@pytest.mark.xfail(
-    strict=True, reason="stat and several reads repeat a lone surrogate in their text, which is no UTF-8"
-)
 @pytest.mark.parametrize("arguments", [{"op": "stat", "path": "\ud800"}, {"op": "read", "paths": ["\ud800", "x"]}])
 def test_a_lone_surrogate_is_not_repeated(site: Site, arguments: dict[str, Any]) -> None:
     result = site.tools.call("fs", **arguments)
@@ -431,7 +433,6 @@ def test_a_lone_surrogate_is_not_repeated(site: Site, arguments: dict[str, Any])
     assert str(result.content[0]["text"]).encode()
 
 
-@pytest.mark.xfail(strict=True, reason="globs become backtracking regular expressions; one that hangs holds the GIL")
 def test_an_ignore_file_that_never_ends(site: Site) -> None:
     """A repository's .gitignore must not be able to stop the server: in a child, which can be ended."""
     (site.ws / ".gitignore").write_text("*a*a*a*a*a*a*a*a*a*a*a*b\n")

@@ -139,8 +139,10 @@ def prompt_answered_with_no(home: Path) -> None:
         {"result": {"action": "accept", "content": {"allow": "true"}}},
         {"result": {"action": "accept", "content": None}},
         {"result": {"action": "accept", "content": [1]}},
+        {"result": {"action": "accept", "content": "allow"}},
         {"result": None},
         {"error": {"code": -1, "message": "no"}},
+        {"error": "no"},
     ]
     with Wire(env={"HOME": str(home)}) as wire:
         mark = wire.cwd / "mark"
@@ -152,7 +154,8 @@ def prompt_answered_with_no(home: Path) -> None:
             assert asked["method"] == "elicitation/create"
             assert str(mark) in asked["params"]["message"]
             wire.send({"jsonrpc": "2.0", "id": asked["id"], **answer})
-            assert wire.reply(id)["result"].get("isError", False) is (answer is not yes), answer
+            reply = wire.reply(id)
+            assert reply.get("result", {}).get("isError", False) is (answer is not yes), (answer, reply)
         assert mark.exists()
 
 

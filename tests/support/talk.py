@@ -19,6 +19,12 @@ def think(wire: Wire, thought: str = "hm", id: Any = None) -> Json:
     return check_reply("tools/call", LEGACY, reply)
 
 
+def start_engine(wire: Wire) -> None:
+    """A call that nobody can answer: it starts the engine and loads no tool (the door is off)."""
+    reply = wire.request("tools/call", {"name": "nowhere"}, id="engine")
+    assert code(reply) == -32602
+
+
 def run(command: str) -> Json:
     """The params of a call that runs a shell line."""
     return {"name": "exec", "arguments": {"op": "run", "command": command}}

@@ -47,7 +47,8 @@ class Word:
     def __init__(self, folder: Path, name: str = "word") -> None:
         self.path = folder / name
         os.mkfifo(self.path)
-        self._fd = os.open(self.path, os.O_RDONLY | os.O_NONBLOCK)
+        # Open for writing as well: then a writer that closes is no end of file, and the next one is awaited.
+        self._fd = os.open(self.path, os.O_RDWR | os.O_NONBLOCK)
         self._watched: list[Watched] = []
 
     def processes(self, timeout: float = TIMEOUT) -> list[Watched]:

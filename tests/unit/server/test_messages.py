@@ -29,7 +29,7 @@ from hanzo_mcp.core.messages import (
 )
 
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4),
     max_leaves=20,
 )
@@ -77,7 +77,7 @@ def test_a_refusal_of_a_number_beyond_every_range_can_be_written(id: str) -> Non
         ("NaN", PARSE_ERROR, None, False),
         (request_text(params={"a": float("nan")}), PARSE_ERROR, 1, True),
         (request_text(params={"a": float("inf")}), PARSE_ERROR, 1, True),
-        (request_text(params={"a": 10**5000}) if False else '{"id":1,"a":' + "9" * 5000 + "}", PARSE_ERROR, 1, True),
+        ('{"id":1,"a":' + "9" * 5000 + "}", PARSE_ERROR, 1, True),
         ("7", INVALID_REQUEST, None, False),
         ("null", INVALID_REQUEST, None, False),
         (request_text(id=None), INVALID_REQUEST, None, True),
@@ -147,7 +147,7 @@ def test_as_deep_as_allowed() -> None:
 @given(JSON)
 def test_depth(value: Any) -> None:
     def recursive(value: Any) -> int:
-        inner: list[Any] = [*value.values()] if isinstance(value, dict) else value if isinstance(value, list) else []
+        inner: list[Any] = [*value.values()] if isinstance(value, dict) else [*value] if isinstance(value, list) else []
         return 1 + max(map(recursive, inner), default=0) if isinstance(value, (dict, list)) else 0
 
     assert depth(value) == recursive(value)
@@ -204,7 +204,7 @@ def test_the_id_found_is_the_one_a_parser_finds(id: Any, before: Any, after: Any
 # -- lines of ours
 
 
-@given(IDS, JSON.filter(lambda value: "Infinity" not in json.dumps(value)))
+@given(IDS, JSON)
 def test_lines_are_ascii_on_one_line(id: Any, value: Any) -> None:
     result = {"jsonrpc": "2.0", "id": id, "result": value}
     lines = [

@@ -50,10 +50,24 @@ def test_the_writers_spelling_is_kept() -> None:
     assert members(" {} ") == {}
 
 
-@pytest.mark.parametrize(
-    "source",
-    ["", " ", "[]", "7", "{", '{"a"', '{"a":', '{"a":1', '{"a":1,', '{"a" 1}', '{"a":1 "b":2}', "{1:2}", "{a:1}"],
-)
+NO_OBJECTS = [
+    "",
+    " ",
+    "[]",
+    "7",
+    "{",
+    '{"a"',
+    '{"a":',
+    '{"a":1',
+    '{"a":1,',
+    '{"a" 1}',
+    '{"a":1 "b":2}',
+    "{1:2}",
+    "{a:1}",
+]
+
+
+@pytest.mark.parametrize("source", NO_OBJECTS)
 def test_what_is_no_object(source: str) -> None:
     with pytest.raises(ValueError, match=r".+"):
         members(source)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from hanzo_mcp.errors import Denied, InvalidInput, NotFound
+from hanzo_mcp.runtime.local import Context
 from hanzo_mcp.tools import _fs_search
 from tests.support.local import LocalTools
 from tests.unit.tools.test_fs import facts, text
@@ -39,10 +40,14 @@ def tools(ws: Path) -> LocalTools:
     return LocalTools(ws)
 
 
+def no_ripgrep(_ctx: Context) -> None:
+    """In place of the finder."""
+
+
 @pytest.fixture(params=["ripgrep", "python"])
 def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     if request.param == "python":
-        monkeypatch.setattr(_fs_search, "ripgrep", lambda _ctx: None)
+        monkeypatch.setattr(_fs_search, "ripgrep", no_ripgrep)
     return request.param
 
 
@@ -118,7 +123,6 @@ def test_list_in_pages(tmp_path: Path) -> None:
     assert names == [f"f{n:04}" for n in range(2500)]
 
 
-@pytest.mark.xfail(strict=True, raises=ValueError, reason="an offset of 2**63 or more is a ValueError of islice")
 def test_list_far_past_the_end(tools: LocalTools) -> None:
     assert lines(tools, "list", offset=2**63) == []
 
@@ -206,10 +210,9 @@ def test_search_says_what_it_left_out(tools: LocalTools) -> None:
     assert "2 ignored or hidden files with a match: include_ignored shows them" in text(result)
 
 
-@pytest.mark.parametrize("path", [None, "x.bin"])
-def test_search_never_shows_a_binary_line(ws: Path, tools: LocalTools, engine: str, path: str | None) -> None:
+def test_search_never_shows_a_binary_line(ws: Path, tools: LocalTools, engine: str) -> None:
     (ws / "x.bin").write_bytes(b"needle\n" + bytes(100))
-    result = tools.call("fs", op="search", pattern="needle", path=path)
+    result = tools.call("fs", op="search", pattern="needle")
     assert "needle" not in text(result)
     assert facts(result)["matches"] == 0
     assert facts(result)["engine"] == engine
@@ -222,13 +225,10 @@ def test_search_counts_binary_files_with_a_match(ws: Path, tools: LocalTools) ->
     assert "not shown: 1 binary file" in text(result)
 
 
-@pytest.mark.xfail(
-    strict=True, reason="a NUL after 8 KB: ripgrep hides the file's matches, the other search shows them"
-)
 def test_both_searches_agree_on_what_is_binary(ws: Path, tools: LocalTools, monkeypatch: pytest.MonkeyPatch) -> None:
     (ws / "x.bin").write_bytes(b"needle\n" + b"text\n" * 40_000 + bytes(100))
     with_ripgrep = facts(LocalTools(ws).call("fs", op="search", pattern="needle"))
-    monkeypatch.setattr(_fs_search, "ripgrep", lambda _ctx: None)
+    monkeypatch.setattr(_fs_search, "ripgrep", no_ripgrep)
     assert facts(tools.call("fs", op="search", pattern="needle"))["matches"] == with_ripgrep["matches"]
 
 
@@ -300,7 +300,7 @@ def test_ripgrep_is_found_beside_the_interpreter_or_on_the_path(
 def test_search_without_ripgrep_refuses_what_could_run_forever(
     ws: Path, tools: LocalTools, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_fs_search, "ripgrep", lambda _ctx: None)
+    monkeypatch.setattr(_fs_search, "ripgrep", no_ripgrep)
     (ws / "evil.txt").write_text("a" * 5000 + "!\n")
     with pytest.raises(InvalidInput, match="a repeat of a repeat"):
         tools.call("fs", op="search", pattern="(a+)+$")
