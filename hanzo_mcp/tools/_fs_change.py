@@ -164,9 +164,9 @@ def _refuse_stale(
 
 def _news(known: Known, before: str | None) -> str:
     """What somebody else changed, as a diff."""
-    if before is None or known.encoding is None:
+    now = known.encoding.decode(known.data) if known.encoding is not None else None
+    if before is None or now is None or before == now:
         return ""
-    now = known.encoding.decode(known.data)
     return "\nWhat is new in it:\n" + printable(unified(before, now, whole(before, now), _mark(known), 4000))
 
 

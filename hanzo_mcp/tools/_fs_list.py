@@ -11,6 +11,7 @@ import time
 from collections.abc import Generator
 from dataclasses import dataclass, field
 from itertools import islice
+from operator import itemgetter
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -128,16 +129,18 @@ class Walk:
             self.skipped.unreadable += 1
             return
         if not self.include_ignored:
-            names = tuple(name for name in FILES if any(entry.name == name for entry in entries))
+            dotted = {entry.name for entry in entries if entry.name.startswith(".")}
+            names = tuple(name for name in FILES if name in dotted)
             if names:
                 levels = [*levels, self._read_rules(place, base, names)]
-        prefix = f"{shown}/" if shown else ""
-        for entry in self._kept(sorted(entries), base, levels):
+        entries.sort(key=itemgetter(0))
+        prefix, globs = f"{shown}/" if shown else "", self.globs if self.globs.any else None
+        for entry in self._kept(entries, base, levels):
             path = prefix + entry.name
             folder = entry.kind == "dir"
-            if self.globs.any and self.globs.refuses(path):
+            if globs is not None and globs.refuses(path):
                 continue
-            if not self.globs.any or (self.globs.wants(path) and not (folder and self.globs.any_wanted)):
+            if globs is None or (globs.wants(path) and not (folder and globs.any_wanted)):
                 yield path, entry
             # What is in .git is asked for by that name.
             if folder and level < self.depth and entry.name != ".git":

@@ -249,7 +249,10 @@ def _view_large(fd: int, info: os.stat_result, params: Read, cap: int, budget: B
     """More than ``WHOLE`` bytes: only what is asked for is kept, nothing is hashed."""
     sample = take(fd, 0, _SAMPLE)
     encoding = detect(sample, whole=False)
-    if encoding is None:
+    image = _image_type(sample)
+    if image is not None:
+        facts["mime_type"] = image
+    if encoding is None or image is not None:
         return _described(sample, facts)
     wide = encoding.codec.startswith(("utf-16", "utf-32"))
     eol = eol_of(sample.decode(encoding.codec, "replace") if wide else sample)

@@ -167,6 +167,7 @@ def test_a_stale_list_is_served_and_its_change_announced_in_both_eras(tmp_path: 
             )
             acknowledged = wire.until(lambda m: m.get("method") == "notifications/subscriptions/acknowledged")
             assert acknowledged["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"] == "sub"
+            assert names(wire.request("tools/list")) == old
             wire.until(lambda m: is_list_changed(m) and "params" not in m)
             wire.until(lambda m: is_list_changed(m) and "params" in m)
             assert names(wire.request("tools/list")) != old
