@@ -10,6 +10,7 @@ import errno
 import os
 import re
 import stat
+import weakref
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -41,12 +42,19 @@ class SandboxConfig:
     allowed_paths: list[str] = field(default_factory=list[str])
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class Root:
-    """An allowed directory: its real path and an open descriptor."""
+    """An allowed directory: its real path and an open descriptor, closed with the last user of the root."""
 
     path: str
     fd: int
+
+    @classmethod
+    def opened(cls, path: str) -> Root:
+        """Raises ``OSError``."""
+        root = cls(path, beneath.open_root(path))
+        weakref.finalize(root, os.close, root.fd).atexit = False
+        return root
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +85,7 @@ class Workspace:
     """The files a tool may touch. ``secret`` directories are refused in every mode."""
 
     def __init__(self, roots: Sequence[str], secret: Sequence[str] = ()) -> None:
-        self.roots = tuple(Root(path, beneath.open_root(path)) for path in map(os.path.realpath, roots))
+        self.roots = tuple(Root.opened(os.path.realpath(path)) for path in roots)
         self._secret = tuple(os.path.realpath(path) for path in secret)
         self._search = sorted(self.roots, key=lambda root: -len(root.path))
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import errno
+import gc
 import hashlib
 import os
 import tracemalloc
@@ -14,6 +16,7 @@ import pytest
 
 from hanzo_mcp.core.tool import RESULT_META, Result
 from hanzo_mcp.errors import Conflict, InvalidInput, NotFound
+from hanzo_mcp.sandbox.paths import Workspace
 from tests.support.local import LocalTools
 
 PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"
@@ -365,3 +368,18 @@ def test_write_leaves_nothing_behind_when_refused(ws: Path, tools: LocalTools) -
     with pytest.raises(InvalidInput, match="mode: expected 'overwrite', 'create' or 'append'"):
         tools.call("fs", op="write", path="new", content="x", mode="w")
     assert sorted(os.listdir(ws)) == ["dir", "file"]
+
+
+def test_a_workspace_lets_go_of_its_folder(ws: Path) -> None:
+    files = Workspace([str(ws)])
+    place, fd = files.place("a"), files.roots[0].fd
+    del files
+    gc.collect()
+    assert os.path.samestat(os.fstat(fd), ws.stat())  # a place still needs it
+    before = os.fstat(fd).st_ino
+    del place
+    gc.collect()
+    try:
+        assert os.fstat(fd).st_ino != before  # the number may be somebody else's by now
+    except OSError as exc:
+        assert exc.errno == errno.EBADF

@@ -47,6 +47,12 @@ TABS = b"def f():\n\tif x:\n\t\treturn 1\n\treturn 2\n"
         pytest.param(b"caf\xe9\ntwo\n", "two", "zw\xf6lf", b"caf\xe9\nzw\xf6lf\n", id="latin-1"),
         pytest.param("ä ö ".encode() + b"\xff\ntwo\n", "two", "2", "ä ö ".encode() + b"\xff\n2\n", id="bad-byte"),
         pytest.param(b"one\ntwo", "two", "TWO", b"one\nTWO", id="no-final-newline"),
+        pytest.param(b"one\ntwo", "two\n", "TWO\n", b"one\nTWO", id="no-final-newline-but-in-old"),
+        pytest.param(
+            b"one\r\ntwo\nthree\r\nfour\n", "one\ntwo\nthree\nfour", "one\nthree\nfour", b"one\r\nthree\r\nfour\n",
+            id="mixed-line-removed",
+        ),
+        pytest.param(b"x\r\ny\r\n", "\ny", "\nz", b"x\r\nz\r\n", id="crlf-not-halved"),
         pytest.param(b"one\n", "one", "$$ $& $1 $\\` \\1 \\g<0>", b"$$ $& $1 $\\` \\1 \\g<0>\n", id="literal-new"),
         pytest.param(b"a.c abc\n", "a.c", "x", b"x abc\n", id="literal-old"),
         pytest.param(b"one\ntwo\n", "two\n", "", b"one\n", id="delete"),
@@ -72,6 +78,7 @@ def test_edit(ws: Path, tools: LocalTools, before: bytes, old: str, new: str, af
     ("before", "old", "new", "error", "words"),
     [
         pytest.param(b"x\nx\n", "x\n", "y\n", Conflict, "occurs 2 times (lines 1, 2)", id="two-matches"),
+        pytest.param(b"x\nx\nx\n", "x\nx", "y", Conflict, "occurs 2 times (lines 1, 2)", id="overlapping-lines"),
         pytest.param(b"aaa\n", "aa", "b", Conflict, "occurs 2 times (lines 1, 1)", id="overlapping"),
         pytest.param(b"one two\n", "one tow", "x", Conflict, "Closest are lines 1-1:\n     1\tone two", id="near-miss"),
         pytest.param(

@@ -306,6 +306,40 @@ def test_search_without_ripgrep_refuses_what_could_run_forever(
         tools.call("fs", op="search", pattern="(a+)+$")
 
 
+@pytest.mark.parametrize(
+    ("globs", "found"),
+    [
+        (["*.log"], []),
+        ([".hidden/**"], []),
+        (["**/*.py"], ["a.py", "sub/b.py"]),
+        (["**"], ["a.py", "sub/b.py"]),
+        (["sub/"], ["sub/b.py"]),
+        (["*.{py,txt}", "!sub/"], ["a.py"]),
+        (["!sub/b.py"], ["a.py"]),
+        (["a.py", "{sub,x/y}/*.py"], ["a.py", "sub/b.py"]),
+    ],
+)
+@pytest.mark.usefixtures("engine")
+def test_a_glob_narrows_and_never_brings_back_the_ignored(
+    tools: LocalTools, globs: list[str], found: list[str]
+) -> None:
+    assert lines(tools, "search", pattern="def one", output="files", glob=globs) == found
+
+
+@pytest.mark.usefixtures("engine")
+@pytest.mark.parametrize("arguments", [{"path": "zeros"}, {"pattern": "needle\\nx"}, {"paths": ["a.py", "zeros"]}])
+def test_a_sparse_file_costs_no_search_its_size(ws: Path, tools: LocalTools, arguments: dict[str, Any]) -> None:
+    (ws / "zeros").touch()
+    os.truncate(ws / "zeros", 1 << 40)
+    try:
+        result = tools.call("fs", **{"op": "search", "pattern": "needle"} | arguments)
+    except InvalidInput as refused:
+        assert arguments == {"path": "zeros"}
+        assert "zeros: not text" in str(refused)
+    else:
+        assert facts(result)["matches"] == 0
+
+
 # stat
 
 
