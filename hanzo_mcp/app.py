@@ -38,8 +38,10 @@ class Listed(Shelf, Protocol):
 class App:
     """Everything a call passes through."""
 
-    def __init__(self, pipeline: Pipeline, door: DoorSource | None, launcher: Launcher, audit: Audit) -> None:
-        self.pipeline, self.door = pipeline, door
+    def __init__(
+        self, pipeline: Pipeline, door: DoorSource | None, launcher: Launcher, audit: Audit, redactor: Redactor
+    ) -> None:
+        self.pipeline, self.door, self.redact = pipeline, door, redactor.redact
         self._launcher, self._audit = launcher, audit
 
     def close(self) -> None:
@@ -73,7 +75,7 @@ def build(
     runner = HookRunner(hooks, launcher, os.path.sep, session_id, lambda text: audience.notice("warning", text))
     gates = Gates(PermissionPolicy(settings.rules), runner, audit)
     sources: list[ToolSource] = [local, *([door] if door else [])]
-    return App(Pipeline(sources, listed.local_names, gates, redaction(redactor)), door, launcher, audit)
+    return App(Pipeline(sources, listed.local_names, gates, redaction(redactor)), door, launcher, audit, redactor)
 
 
 class _Once:

@@ -12,7 +12,7 @@ import os
 import re
 import stat
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from hanzo_mcp.config.paths import config_dir
@@ -35,13 +35,12 @@ class HookSetting:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """``rules`` in the order of the file; ``strict`` when the file could not be read: then nothing but reads runs."""
+    """``rules`` in the order of the file. A file that cannot be used gives rules under which only reading runs."""
 
     rules: tuple[PermissionRule, ...] = ()
     hooks: tuple[HookSetting, ...] = ()
     fetch_allow_hosts: tuple[str, ...] = ()
     call_seconds: float = 600.0
-    strict: bool = field(default=False)
 
 
 def load_settings(environ: Mapping[str, str], warn: Callable[[str], None]) -> Settings:
@@ -59,7 +58,7 @@ def load_settings(environ: Mapping[str, str], warn: Callable[[str], None]) -> Se
         warn(f"{path}: {exc}; every call that writes, runs or leaves the machine is denied until it is mended.")
     except ConfigError as exc:
         warn(f"{exc} Every call that writes, runs or leaves the machine is denied until it is mended.")
-    return Settings(rules=_STRICT, strict=True)
+    return Settings(rules=_STRICT)
 
 
 def _refuse_unsafe(path: str) -> None:

@@ -10,6 +10,9 @@ import base64
 import json
 import re
 import urllib.parse
+from typing import Any
+
+from hanzo_mcp.core.shapes import as_list, as_object
 
 _ESCAPES = re.compile(
     r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?|[ -/]*[0-~])|\x9b[0-?]*[ -/]*[@-~]"
@@ -62,10 +65,21 @@ class Redactor:
         spellings = sorted({form for known in self._secrets for form in _spellings(known)}, key=len, reverse=True)
         self._pattern = re.compile("|".join(map(re.escape, spellings)))
 
-    @property
-    def knows_any(self) -> bool:
-        """Is there anything to look for?"""
-        return self._pattern is not None
+    def finds_in(self, value: Any) -> bool:
+        """Does any string of a JSON value hold a secret? Cheaper than encoding the value to look at its text."""
+        if self._pattern is None:
+            return False
+        pending = [value]
+        while pending:
+            item = pending.pop()
+            if isinstance(item, str):
+                if self._pattern.search(item):
+                    return True
+            elif (inner := as_object(item)) is not None:
+                pending += [*inner, *inner.values()]
+            elif (items := as_list(item)) is not None:
+                pending += items
+        return False
 
     def redact(self, text: str) -> str:
         """``text`` with every known secret masked."""

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from hanzo_mcp.core.shapes import as_list, as_object
-from hanzo_mcp.core.tool import RESULT_META
 from hanzo_mcp.demo.client import Answer
 from hanzo_mcp.demo.endpoint import META, MODERN
 
@@ -92,11 +91,6 @@ def text_of(message: Json) -> str:
         return str(error.get("message", ""))
     blocks = [as_object(block) or {} for block in as_list(result_of(message).get("content")) or []]
     return "\n".join(str(block["text"]) for block in blocks if "text" in block)
-
-
-def facts_of(message: Json) -> Json:
-    """``_meta["hanzo.ai/result"]`` of a call's result, empty when there is none."""
-    return as_object((as_object(result_of(message).get("_meta")) or {}).get(RESULT_META)) or {}
 
 
 def tools_of(answer: Answer) -> list[Json]:

@@ -11,7 +11,7 @@ import base64
 import json
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from hanzo_mcp import __version__
 from hanzo_mcp.core.messages import UNSUPPORTED_VERSION, encode
@@ -28,6 +28,16 @@ MAX_LIST = 2 * 1024 * 1024
 MAX_RESULT = 32 * 1024 * 1024
 MAX_PAGES = 20
 Json = dict[str, Any]
+
+
+class Forwarded(NamedTuple):
+    """A call to pass on: its params, the JSON sources of those other than ``_meta``, what the caller can be asked,
+    and the ``Mcp-Param-*`` headers of the modern era."""
+
+    params: Json
+    texts: Mapping[str, str]
+    capabilities: Json
+    headers: Mapping[str, str]
 
 
 class DoorClient:
@@ -53,33 +63,18 @@ class DoorClient:
             listed.extend(as_list(result.get("tools")) or [])
         return {**result, "tools": listed}, version
 
-    async def call(
-        self,
-        params: Json,
-        texts: Mapping[str, str],
-        capabilities: Json,
-        bearer: str | None,
-        headers: Json,
-        notify: Notify,
-    ) -> Answer:
-        """Forward ``tools/call``. ``texts`` are the JSON sources of the params other than ``_meta``."""
+    async def call(self, forwarded: Forwarded, bearer: str | None, notify: Notify) -> Answer:
+        """Forward ``tools/call``."""
         version = await self._greeted()
-        answer = await self._forward(params, texts, capabilities, bearer, headers, notify)
+        answer = await self._forward(forwarded, bearer, notify)
         if version == MODERN and _refuses_version(answer):
             self.version = None
             await self._greeted()
-            answer = await self._forward(params, texts, capabilities, bearer, headers, notify)
+            answer = await self._forward(forwarded, bearer, notify)
         return answer
 
-    async def _forward(
-        self,
-        params: Json,
-        texts: Mapping[str, str],
-        capabilities: Json,
-        bearer: str | None,
-        headers: Json,
-        notify: Notify,
-    ) -> Answer:
+    async def _forward(self, forwarded: Forwarded, bearer: str | None, notify: Notify) -> Answer:
+        params, texts, capabilities, headers = forwarded
         given = as_object(params.get("_meta")) or {}
         meta = {key: value for key, value in given.items() if not key.startswith(META)}
         if self.version == MODERN:

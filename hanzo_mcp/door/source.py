@@ -15,7 +15,7 @@ from hanzo_mcp.core.shapes import as_object
 from hanzo_mcp.core.tool import Access, Call, JsonObject, Outcome, Prepared, Result, Verbatim
 from hanzo_mcp.door import listing
 from hanzo_mcp.door.cache import CachedList, save
-from hanzo_mcp.door.client import DoorClient, param_headers, param_texts
+from hanzo_mcp.door.client import DoorClient, Forwarded, param_headers, param_texts
 from hanzo_mcp.door.exchange import Answer, Exchange, HttpRefusal
 from hanzo_mcp.door.refusals import describe, sign_in
 from hanzo_mcp.door.transport import Transport
@@ -208,9 +208,8 @@ class DoorSource:
         capabilities: JsonObject = {"elicitation": {}} if client.can_elicit() else {}
         headers = param_headers(self._schema(call.tool), call.arguments)
         try:
-            return await self._client.call(
-                call.params, texts, capabilities, bearer, headers, lambda method, params: _relay(call, method, params)
-            )
+            forwarded = Forwarded(call.params, texts, capabilities, headers)
+            return await self._client.call(forwarded, bearer, lambda method, params: _relay(call, method, params))
         except Unavailable as exc:
             retry = (
                 "It did not run; trying again is safe."

@@ -64,7 +64,8 @@ class Audit:
     def _open(self) -> int:
         if self._fd is None:
             os.makedirs(os.path.dirname(self._path), mode=0o700, exist_ok=True)
-            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
+            # Non-blocking: a FIFO in its place is an error and not a wait for a reader.
+            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
             self._fd = os.open(self._path, flags, 0o600)
         return self._fd
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 from hanzo_mcp.core.text import one_line
 from hanzo_mcp.errors import Denied, InvalidInput, NotFound, TimedOut, ToolError, Unavailable
+from hanzo_mcp.sandbox import gitdir
 from hanzo_mcp.sandbox.launcher import Completed, Launcher
 from hanzo_mcp.sandbox.paths import Workspace
 from hanzo_mcp.sandbox.streams import Collector
@@ -125,8 +126,12 @@ class Git:
         location = _located(found, place.shown)
         for what in ("top", "git_dir", "common_dir"):
             _inside(files, getattr(location, what), place.shown)
-        _inner(files, location.common_dir, place.shown)
-        _inner(files, location.git_dir, place.shown)
+        await asyncio.to_thread(
+            gitdir.check,
+            (location.common_dir, location.git_dir),
+            lambda path: _inside(files, path, place.shown),
+            place.shown,
+        )
         forwarded = tuple((key, value) for key, value in user if key not in keys or key == _TRUSTED)
         return cls(program, location, keys, (*_OVERRIDES, *forwarded, *_neutral(keys)))
 
@@ -298,41 +303,6 @@ def _inside(files: Workspace, path: str, shown: str) -> None:
             f"--workspace {path} to open it.",
             by="sandbox",
         ) from None
-
-
-_INNER = ("HEAD", "config", "index", "packed-refs", "shallow", "objects", "refs", "logs", "info", "objects/info")
-_ALTERNATES = "objects/info/alternates"
-_LOOKED_AT = 20_000
-
-
-def _inner(files: Workspace, folder: str, shown: str) -> None:
-    """Refuse a repository with inner files or object stores that are links or alternates leading out."""
-    pending = [os.path.join(folder, name) for name in _INNER]
-    for _ in range(_LOOKED_AT):
-        if not pending:
-            break
-        path = pending.pop()
-        if os.path.islink(path):
-            _inside(files, os.path.realpath(path), shown)
-        elif _looked_into(folder, path) and os.path.isdir(path):
-            pending += [entry.path for entry in os.scandir(path)]
-    _alternates(files, os.path.join(folder, _ALTERNATES), shown)
-
-
-def _looked_into(folder: str, path: str) -> bool:
-    """Folders of references and packs; the 256 folders of loose objects are only looked at."""
-    loose = os.path.basename(os.path.dirname(path)) == "objects" and not path.endswith(("info", "pack"))
-    return path.startswith((os.path.join(folder, "refs"), os.path.join(folder, "objects"))) and not loose
-
-
-def _alternates(files: Workspace, path: str, shown: str) -> None:
-    if not os.path.isfile(path):
-        return
-    with open(path, encoding="utf-8", errors="surrogateescape") as file:
-        lines = file.read(64 * 1024).splitlines()
-    for line in lines:
-        if line and not line.startswith("#"):
-            _inside(files, os.path.realpath(os.path.join(os.path.dirname(path), "..", line.strip('"'))), shown)
 
 
 def failure(done: Completed, verb: str) -> ToolError:

@@ -271,7 +271,7 @@ class Engine:
         except ProtocolError as exc:
             return _error_line(request, exc)
         except Exception as exc:  # noqa: BLE001 - the root of a request's task
-            say(f"{request.method} failed: {''.join(traceback.format_exception(exc))}")
+            self._say(f"{request.method} failed: {''.join(traceback.format_exception(exc))}")
             error = ProtocolError(INTERNAL_ERROR, f"hanzo-mcp failed ({type(exc).__name__}); see its stderr")
             return _error_line(request, error)
 
@@ -326,13 +326,17 @@ class Engine:
         if self.app.door is not None:
             self.app.door.refresh_soon()
 
+    def _say(self, text: str) -> None:
+        """stderr is an exit like any other: no secret leaves through it."""
+        say(text if self._app is None else self._app.redact(text))
+
     def tools_changed(self) -> None:
         """The door's list differs from the one served before."""
         self._subscriptions.tools_changed()
 
     def notice(self, level: str, text: str) -> None:
         """Something the person should know: stderr, and ``notifications/message`` for a legacy client that asked."""
-        say(text)
+        self._say(text)
         wanted = self._start.session.log_level
         if wanted is not None and LOG_LEVELS.index(level) >= LOG_LEVELS.index(wanted):
             params = {"level": level, "logger": "hanzo-mcp", "data": text}

@@ -48,7 +48,9 @@ def test_a_repository_that_includes_the_environment_learns_nothing(tmp_path: Pat
         assert "Traceback" not in wire.stderr
 
 
-@pytest.mark.parametrize("trick", ["alternates", "refs", "objects", "packed-refs", "shallow", "loose"])
+@pytest.mark.parametrize(
+    "trick", ["alternates", "borrowed", "refs", "objects", "packed-refs", "shallow", "loose", "one object"]
+)
 def test_nothing_inside_a_repository_leads_out(tmp_path: Path, trick: str) -> None:
     out, inside = tmp_path / "out", tmp_path / "ws" / "r"
     for folder in (out, inside):
@@ -61,6 +63,14 @@ def test_nothing_inside_a_repository_leads_out(tmp_path: Path, trick: str) -> No
     git, other = inside / ".git", out / ".git"
     if trick == "alternates":
         (git / "objects" / "info" / "alternates").write_text(f"{other / 'objects'}\n")
+    elif trick == "borrowed":
+        store = tmp_path / "ws" / "store" / "info"
+        store.mkdir(parents=True)
+        (store / "alternates").write_text(f"{other / 'objects'}\n")
+        (git / "objects" / "info" / "alternates").write_text(f"{store.parent}\n")
+    elif trick == "one object":
+        (git / "objects" / "aa").mkdir(exist_ok=True)
+        (git / "objects" / "aa" / ("b" * 38)).symlink_to(out / "file")
     elif trick == "loose":
         name = next(entry for entry in os.listdir(other / "objects") if len(entry) == 2)
         subprocess.run(["rm", "-rf", str(git / "objects" / name)], check=True)
@@ -158,3 +168,40 @@ def test_what_is_no_result_is_not_passed_on(tmp_path: Path, text: str) -> None:
         reply = _call(wire, "billing", op="list_invoices", input={})
         assert reply["result"]["isError"] is True
         assert door.origin in _said(reply)
+
+
+def test_escapes_in_alternates_cannot_be_judged(tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "-q", str(tmp_path / "r")], check=True)
+    (tmp_path / "r" / ".git" / "objects" / "info" / "alternates").write_text('"\\057etc"\n')
+    with Wire(cwd=tmp_path) as wire:
+        assert "quoted path" in _said(_call(wire, "git", op="log", path="r"))
+
+
+def test_a_repository_with_links_that_stay_inside_is_read(tmp_path: Path) -> None:
+    repository = tmp_path / "r"
+    subprocess.run(["git", "init", "-q", str(repository)], check=True)
+    (repository / ".git" / "hooks" / "outside").symlink_to("/etc")
+    os.rename(repository / ".git" / "objects", tmp_path / "objects")
+    (repository / ".git" / "objects").symlink_to(tmp_path / "objects")
+    with Wire(cwd=tmp_path) as wire:
+        assert "isError" not in _call(wire, "git", op="status", path="r")["result"]
+
+
+def test_an_audit_log_that_is_a_fifo_holds_nothing_up(tmp_path: Path) -> None:
+    folder = tmp_path / ".local" / "state" / "hanzo-mcp"
+    folder.mkdir(parents=True)
+    os.mkfifo(folder / "audit.jsonl")
+    with Wire(env={"HOME": str(tmp_path)}, cwd=tmp_path) as wire:
+        assert "1. x" in _said(_call(wire, "think", thought="x"))
+        assert "audit log" in wire.stderr
+
+
+def test_a_key_spelled_with_escapes_is_masked(tmp_path: Path) -> None:
+    spelled = "".join(f"\\u{ord(char):04x}" for char in KEY)
+    env = {"HANZO_API_KEY": KEY, "HOME": str(tmp_path)}
+    result = f'{{"content":[{{"type":"text","text":"{spelled}"}}]}}'
+    with (
+        FakeDoor("raw_result", text=result) as door,
+        Wire(env={**env, "HANZO_MCP_DOOR": door.url}, cwd=tmp_path) as wire,
+    ):
+        assert _said(_call(wire, "billing", op="list_invoices", input={})) == "[redacted]"

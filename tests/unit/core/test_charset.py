@@ -56,7 +56,7 @@ def test_the_order_of_evidence(data: bytes, declared: str | None, text: str | No
 def test_never_fails(data: bytes, declared: str | None) -> None:
     text, encoding = decode(data, declared)
     codecs.lookup(encoding)
-    text.encode("utf-8", "surrogatepass")
+    assert text.encode("utf-8", "surrogatepass").decode("utf-8", "surrogatepass") == text
 
 
 @given(st.text())

@@ -314,15 +314,19 @@ def test_no_descriptors_left_is_an_error_and_leaks_none(launcher: Launcher, tmp_
         await launcher.run(["true"], cwd=str(tmp_path))
         limits = resource.getrlimit(resource.RLIMIT_NOFILE)
         before = len(os.listdir("/proc/self/fd"))
+        refusals = 0
         for spare in range(1, 8):
             resource.setrlimit(resource.RLIMIT_NOFILE, (before + spare, limits[1]))
             try:
-                with contextlib.suppress(Unavailable):
-                    await launcher.run(["true"], cwd=str(tmp_path))
+                await launcher.run(["true"], cwd=str(tmp_path))
+            except Unavailable:
+                refusals += 1
             finally:
                 resource.setrlimit(resource.RLIMIT_NOFILE, limits)
-        while len(os.listdir("/proc/self/fd")) > before:
-            await asyncio.sleep(0.01)
+        assert refusals
+        async with asyncio.timeout(20):
+            while len(os.listdir("/proc/self/fd")) > before:
+                await asyncio.sleep(0.01)
 
     run(body)
 
